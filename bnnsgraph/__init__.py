@@ -1,0 +1,44 @@
+"""Apple's ``BNNSGraph.Builder`` for Python: typed tensors recorded into a graph that XLA compiles.
+
+Start with :func:`make_context`; what a block can do is on :class:`Builder` and :class:`Tensor`.
+"""
+
+from bnnsgraph.buffers import BNNSTensor as BNNSTensor
+from bnnsgraph.builder import Builder as Builder
+from bnnsgraph.context import Compilation as Compilation
+from bnnsgraph.context import Context as Context
+from bnnsgraph.context import make_context as make_context
+from bnnsgraph.dtypes import BFloat16 as BFloat16
+from bnnsgraph.dtypes import Bool as Bool
+from bnnsgraph.dtypes import Float16 as Float16
+from bnnsgraph.dtypes import Float32 as Float32
+from bnnsgraph.dtypes import Float64 as Float64
+from bnnsgraph.dtypes import Int8 as Int8
+from bnnsgraph.dtypes import Int16 as Int16
+from bnnsgraph.dtypes import Int32 as Int32
+from bnnsgraph.dtypes import Int64 as Int64
+from bnnsgraph.dtypes import UInt8 as UInt8
+from bnnsgraph.dtypes import UInt16 as UInt16
+from bnnsgraph.dtypes import UInt32 as UInt32
+from bnnsgraph.dtypes import UInt64 as UInt64
+from bnnsgraph.errors import ArgumentError as ArgumentError
+from bnnsgraph.errors import DTypeError as DTypeError
+from bnnsgraph.errors import ForeignTensorError as ForeignTensorError
+from bnnsgraph.errors import GraphError as GraphError
+from bnnsgraph.errors import IndexOutOfBoundsError as IndexOutOfBoundsError
+from bnnsgraph.errors import MissingDependencyError as MissingDependencyError
+from bnnsgraph.errors import ParameterError as ParameterError
+from bnnsgraph.errors import ShapeError as ShapeError
+from bnnsgraph.errors import UnableToMakeGraphError as UnableToMakeGraphError
+from bnnsgraph.errors import UnableToSetDynamicShapesError as UnableToSetDynamicShapesError
+from bnnsgraph.errors import UndefinedValueError as UndefinedValueError
+from bnnsgraph.graph import Graph as Graph
+from bnnsgraph.graph import Intent as Intent
+from bnnsgraph.ops.scattering import ScatterMode as ScatterMode
+from bnnsgraph.ops.slicing import SliceRange as SliceRange
+from bnnsgraph.options import CompileOptions as CompileOptions
+from bnnsgraph.options import OptimizationPreference as OptimizationPreference
+from bnnsgraph.options import fill as fill
+from bnnsgraph.tensor import Tensor as Tensor
+
+__version__ = "0.1.0"

@@ -1,0 +1,140 @@
+"""A graph as a JAX program. One walk serves every way of running: compiled, op by op, differentiated, exported."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
+from bnnsgraph.xla import jax, jnp
+
+LARGE = 64 * 1024
+"""Constants of this many bytes or more are parameters of the program, placed on the device once, and not part of its code."""
+
+
+def is_tracer(array: object) -> bool:
+    """Whether the array is being traced by a transformation of JAX."""
+    from jax.core import Tracer
+
+    return isinstance(array, Tracer)
+
+
+class Outcome(NamedTuple):
+    """What one run gives."""
+
+    results: tuple[Any, ...]
+    updates: tuple[Any, ...]
+    failed: Any
+    """Scalar Bool: whether some check failed. None when the graph has no checks."""
+    flags: Any
+    """For each check, in the order of :func:`checks`, whether it failed."""
+
+
+def large_constants(graph: Graph) -> tuple[Node, ...]:
+    """The constants that are passed to the program as parameters."""
+    return tuple(node for node in graph.nodes if isinstance(node.op, Constant) and node.op.array.nbytes >= LARGE)
+
+
+def checks(graph: Graph) -> tuple[Node, ...]:
+    """The operations whose values a run has to check."""
+    return tuple(node for node in graph.nodes if isinstance(node.op, CheckedOp) and node.op.needs_check)
+
+
+def x64(graph: Graph) -> contextlib.AbstractContextManager[object]:
+    """JAX's 64-bit mode for graphs that have 64-bit types; nothing for others."""
+    return jax.enable_x64(True) if graph.uses_64_bit else contextlib.nullcontext()
+
+
+def walk(
+    graph: Graph,
+    arrays: Sequence[Any],
+    parameters: Mapping[Node, Any],
+    *,
+    checked: bool,
+    visit: Callable[[Node, tuple[Any, ...]], None] | None = None,
+) -> Outcome:
+    """Lower every node once, in order.
+
+    Args:
+        graph: the program.
+        arrays: one array, or tracer, an argument.
+        parameters: values of the constants that are not part of the program.
+        checked: report failed checks in the outcome; otherwise results that do not exist are filled so that they cannot pass
+            for data.
+        visit: called with each node and its values.
+    """
+    sizes = graph.solve([array.shape for array in arrays])
+    values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
+    flags: list[Any] = []
+    for node in graph.nodes:
+        if node in values:
+            continue
+        if node in parameters:
+            values[node] = (parameters[node],)
+            continue
+        operands = [values[operand.node][operand.index] for operand in node.inputs]
+        op = node.op.bind(sizes)
+        try:
+            with jax.named_scope(type(op).__name__):
+                if checked and isinstance(op, CheckedOp) and op.needs_check:
+                    flags.append(op.failed(*operands))
+                    op = op.assume_checked()
+                lowered = op.lower(*operands)
+        except Exception as error:
+            error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
+            raise
+        values[node] = tuple(lowered) if len(node.outputs) > 1 else (lowered,)
+        if visit is not None:
+            visit(node, values[node])
+    results = tuple(values[value.node][value.index] for value in graph.results)
+    updates = tuple(values[value.node][value.index] for value in graph.updates.values())
+    if not flags:
+        return Outcome(results, updates, None, None)
+    stacked = jnp.stack(flags)
+    failed = jnp.any(stacked)
+    olds = [values[value.node][value.index] for value in graph.updates]
+    updates = tuple(jnp.where(failed, old, new) for old, new in zip(olds, updates, strict=True))
+    return Outcome(results, updates, failed, stacked)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph with its large constants on the device."""
+
+    graph: Graph
+    constants: tuple[Node, ...]
+    parameters: tuple[Any, ...]
+
+    @staticmethod
+    def place(graph: Graph) -> Program:
+        """Put the large constants on the default device."""
+        constants = large_constants(graph)
+        with x64(graph):
+            return Program(graph, constants, tuple(jax.device_put(cast(Constant, node.op).array) for node in constants))
+
+    def compiled(self) -> Callable[..., Outcome]:
+        """A jitted function of the parameters and the arguments."""
+
+        def run(parameters: Sequence[Any], *arrays: Any) -> Outcome:
+            return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
+
+        run.__name__ = "bnnsgraph"
+        return jax.jit(run)
+
+    def pure(self, *arrays: Any) -> Outcome:
+        """The values without checks: what does not exist is filled."""
+        return walk(self.graph, arrays, dict(zip(self.constants, self.parameters, strict=True)), checked=False)
+
+
+def explain_failure(graph: Graph, arrays: Sequence[Any], flags: np.ndarray[Any, Any]) -> tuple[Node, str]:
+    """The first operation whose check failed, and why. Runs the graph again, op by op."""
+    node = checks(graph)[int(flags.argmax())]
+    part = Graph(graph.arguments, list(node.inputs), [str(index) for index in range(len(node.inputs))], options=graph.options)
+    with x64(graph):
+        operands = walk(part, [jnp.asarray(array) for array in arrays], {}, checked=False).results
+    assert isinstance(node.op, CheckedOp)
+    return node, node.op.explain(*[np.asarray(operand) for operand in operands])

@@ -1,0 +1,1 @@
+"""How graphs are shown. Everything here reads the graph; nothing runs it."""

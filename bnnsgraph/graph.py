@@ -1,0 +1,361 @@
+"""The recorded program: operations, nodes, edges, and the frozen graph.
+
+A node is one operation applied to earlier values at one line of the user's program. Nodes never change; recording appends.
+Every walk here is a loop, so a chain of any length is safe.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from bnnsgraph.errors import ForeignTensorError, GraphError, ShapeError
+from bnnsgraph.options import CompileOptions
+from bnnsgraph.origin import Origin, here
+from bnnsgraph.sizes import UNKNOWN, Size
+from bnnsgraph.spec import Shape, TensorSpec, equal_size, format_shape
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+
+
+class Intent(enum.Enum):
+    """How a run uses an argument (Swift ``Builder.Intent``)."""
+
+    INPUT = "input"
+    INPUT_OUTPUT = "input_output"
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation: its parameters, its type rule and its meaning in JAX.
+
+    A subclass is a frozen dataclass whose fields are everything but the tensors. ``infer`` maps the operands' specs to the
+    result's (a tuple for several results) and raises one terse line when they do not fit; ``lower`` is a plain function of
+    arrays that does the same to values. The names of ``infer``'s parameters are the names that errors use.
+    """
+
+    infer: ClassVar[Callable[..., TensorSpec | tuple[TensorSpec, ...]]]
+    lower: ClassVar[Callable[..., Any]]
+
+    def bind(self, sizes: Mapping[str, Any]) -> Self:
+        """The operation with named sizes in its parameters replaced by their values."""
+        del sizes
+        return self
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.repr and (field.default is MISSING or value != field.default):
+                shown.append(f"{field.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class CheckedOp(Op):
+    """An operation that a run may have to refuse because of its values, such as a gather with an index out of bounds."""
+
+    failed: ClassVar[Callable[..., Any]]
+    """``failed(*arrays)`` is a scalar Bool array: whether the run must be refused."""
+
+    explain: ClassVar[Callable[..., str]]
+    """``explain(*arrays)`` says, from NumPy arrays, why."""
+
+    error: ClassVar[type[GraphError]]
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether a run has to look at ``failed``."""
+        raise NotImplementedError
+
+    def assume_checked(self) -> Op:
+        """The operation for values that passed the check."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Argument(Op):
+    """An input of the graph."""
+
+    name: str
+    spec: TensorSpec
+    intent: Intent = Intent.INPUT
+
+    def infer(self) -> TensorSpec:
+        return self.spec
+
+    def lower(self) -> jax.Array:
+        raise AssertionError(f"the value of argument {self.name!r} comes from the caller")
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Op):
+    """An array recorded with the graph; its elements never change."""
+
+    array: np.ndarray[Any, Any]
+    spec: TensorSpec
+    name: str | None = None
+
+    def infer(self) -> TensorSpec:
+        return self.spec
+
+    def lower(self) -> Any:
+        from bnnsgraph.xla import jnp
+
+        return jnp.asarray(self.array)
+
+    def __str__(self) -> str:
+        label = f"{self.name!r}" if self.name else ""
+        if self.array.size <= 4:
+            label += f"{', ' if label else ''}{self.array.tolist()}"
+        return f"Constant({label})"
+
+
+class Node:
+    """One recorded operation. Compared by identity."""
+
+    __slots__ = ("inputs", "op", "origin", "outputs", "serial")
+
+    def __init__(self, op: Op, inputs: tuple[Value, ...], outputs: tuple[TensorSpec, ...], origin: Origin, serial: int) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+        self.origin = origin
+        self.serial = serial
+
+    def __repr__(self) -> str:
+        return f"Node({self.op}, {self.origin})"
+
+
+class Value:
+    """One result of a node: an edge of the graph. Compared by identity."""
+
+    __slots__ = ("index", "node", "spec")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node = node
+        self.index = index
+        self.spec = node.outputs[index]
+
+    def __repr__(self) -> str:
+        return f"Value({self.spec}, {self.node.op})"
+
+
+class Recorder:
+    """Appends nodes while a block runs. One recorder belongs to one builder; a finished one refuses to record."""
+
+    __slots__ = ("arguments", "finished", "options", "serial")
+
+    def __init__(self, options: CompileOptions) -> None:
+        self.options = options
+        self.arguments: list[Value] = []
+        self.serial = 0
+        self.finished: Origin | None = None
+
+    def record(self, op: Op, inputs: tuple[Value, ...] = ()) -> tuple[Value, ...]:
+        """Append ``op``; an error of its rule is raised at the user's line."""
+        if self.finished is not None:
+            raise ForeignTensorError(
+                f"{op}: the builder must still be recording, but its block ended at {self.finished}; "
+                "use tensors only inside the block that made them"
+            )
+        try:
+            specs = op.infer(*[value.spec for value in inputs])
+        except GraphError as error:
+            raise located(error, op, inputs) from None
+        if not isinstance(specs, tuple):
+            specs = (specs,)
+        node = Node(op, inputs, specs, here(), self.serial)
+        self.serial += 1
+        return tuple([Value(node, index) for index in range(len(specs))])
+
+
+def operand_names(op: Op, count: int) -> list[str]:
+    """What the operation's rule calls its operands."""
+    names: list[str] = []
+    for parameter in inspect.signature(op.infer).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{index}]" for index in range(count - len(names))]
+        else:
+            names.append(parameter.name)
+    return names[:count]
+
+
+def located(error: GraphError, op: Op, inputs: Sequence[Value], specs: Sequence[TensorSpec] = ()) -> GraphError:
+    """The error with its operation, and the operands with the lines that made them."""
+    specs = specs or [value.spec for value in inputs]
+    names = operand_names(op, len(inputs))
+    width = max(map(len, names), default=0)
+    kind = max((len(str(spec)) for spec in specs), default=0)
+    operands = [
+        f"{name:<{width}}  {spec!s:<{kind}}  made at {value.node.origin}"
+        for name, spec, value in zip(names, specs, inputs, strict=False)
+    ]
+    return type(error)(f"{op}: {error.reason}", *operands)
+
+
+class Graph:
+    """A finished, immutable program.
+
+    Attributes:
+        arguments: the inputs in declaration order.
+        results: the outputs in return order.
+        result_names: one name an output.
+        updates: for each in-out argument, in declaration order, its value after the run.
+        nodes: what the results need, every node after its operands.
+    """
+
+    __slots__ = ("__weakref__", "arguments", "nodes", "options", "result_names", "results", "updates")
+
+    def __init__(
+        self,
+        arguments: Sequence[Value],
+        results: Sequence[Value],
+        result_names: Sequence[str],
+        updates: Mapping[Value, Value] | None = None,
+        options: CompileOptions | None = None,
+    ) -> None:
+        self.arguments = tuple(arguments)
+        self.results = tuple(results)
+        self.result_names = tuple(result_names)
+        self.updates = dict(updates or {})
+        self.options = options or CompileOptions()
+        self.nodes = _needed([*arguments, *results, *self.updates.values()])
+
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(argument_of(value).name for value in self.arguments)
+
+    @property
+    def specs(self) -> Iterator[TensorSpec]:
+        """The spec of every value."""
+        return (spec for node in self.nodes for spec in node.outputs)
+
+    @property
+    def uses_64_bit(self) -> bool:
+        """Whether any value has 64-bit elements, or an axis too long for a 32-bit index."""
+        return any(
+            (spec.dtype.bits == 64) or any(isinstance(size, int) and size >= 2**31 for size in spec.shape)
+            for spec in self.specs
+        )
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the size of every argument is known."""
+        return all(isinstance(size, int) for value in self.arguments for size in value.spec.shape)
+
+    def solve(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """The named sizes that the arguments' shapes give.
+
+        Raises:
+            ShapeError: a shape contradicts the declaration, or two arguments disagree about a name.
+        """
+        sizes: dict[str, Any] = {}
+        first: dict[str, str] = {}
+        delayed: list[tuple[Argument, int, Size, Any]] = []
+        for value, shape in zip(self.arguments, shapes, strict=True):
+            argument = argument_of(value)
+            declared = value.spec.shape
+            if len(shape) != len(declared):
+                raise ShapeError(
+                    f"argument {argument.name!r} must have rank {len(declared)}, {format_shape(declared)}, "
+                    f"got rank {len(shape)}, {format_shape(shape)}",
+                    f"declared at {value.node.origin}",
+                )
+            for axis, (size, actual) in enumerate(zip(declared, shape, strict=True)):
+                if size is UNKNOWN:
+                    continue
+                if isinstance(size, Size) and repr(size).isidentifier():
+                    name = repr(size)
+                    if sizes.setdefault(name, actual) != actual:
+                        raise ShapeError(
+                            f"argument {argument.name!r}: size {name} must be {sizes[name]}, as in {first[name]!r}, "
+                            f"got {actual} on axis {axis}",
+                            f"declared at {value.node.origin}",
+                        )
+                    first.setdefault(name, argument.name)
+                elif isinstance(size, Size):
+                    delayed.append((argument, axis, size, actual))
+                elif size != actual:
+                    raise ShapeError(
+                        f"argument {argument.name!r} must have shape {format_shape(declared)}, got {format_shape(shape)}",
+                        f"declared at {value.node.origin}",
+                    )
+        for argument, axis, size, actual in delayed:
+            missing = size.names() - sizes.keys()
+            if missing or size.bind(sizes) != actual:
+                wanted = f"needs the size of {', '.join(sorted(missing))}" if missing else f"must be {size.bind(sizes)}"
+                raise ShapeError(f"argument {argument.name!r}: size {size} on axis {axis} {wanted}, got {actual}")
+        return sizes
+
+    def specialize(self, shapes: Sequence[Shape]) -> tuple[dict[Value, TensorSpec], dict[str, int]]:
+        """Run every rule again for the arguments' actual shapes: the spec of each value, and the named sizes.
+
+        Raises:
+            ShapeError: the sizes contradict a rule; the message names the operation and its line.
+        """
+        sizes = self.solve(shapes)
+        specs: dict[tuple[Node, int], TensorSpec] = {}
+        for value, shape in zip(self.arguments, shapes, strict=True):
+            specs[value.node, 0] = value.spec.with_shape(shape)
+        for node in self.nodes:
+            if isinstance(node.op, Argument):
+                continue
+            operands = [specs[value.node, value.index] for value in node.inputs]
+            op = node.op.bind(sizes)
+            try:
+                found = op.infer(*operands)
+            except GraphError as error:
+                raise _recorded_at(located(error, op, node.inputs, operands), node) from None
+            for index, spec in enumerate(found if isinstance(found, tuple) else (found,)):
+                _agree(spec, node.outputs[index].bind(sizes), node)
+                specs[node, index] = spec
+        wanted = [*self.arguments, *self.results, *self.updates.values(), *(v for n in self.nodes for v in n.inputs)]
+        return {value: specs[value.node, value.index] for value in wanted}, sizes
+
+    def __str__(self) -> str:
+        from bnnsgraph.display.text import listing
+
+        return listing(self)
+
+    def __repr__(self) -> str:
+        return f"Graph({', '.join(self.argument_names)} -> {', '.join(self.result_names)}; {len(self.nodes)} nodes)"
+
+
+def argument_of(value: Value) -> Argument:
+    """The argument that ``value`` is."""
+    assert isinstance(value.node.op, Argument)
+    return value.node.op
+
+
+def _recorded_at(error: GraphError, node: Node) -> GraphError:
+    return type(error)(error.reason, *error.details, f"recorded at {node.origin}:  {node.origin.text}")
+
+
+def _agree(actual: TensorSpec, promised: TensorSpec, node: Node) -> None:
+    """A size that a rule took for granted while building must hold for the sizes of this run."""
+    for a, b in zip(actual.shape, promised.shape, strict=True):
+        if equal_size(a, b) is None:
+            raise ShapeError(
+                f"{node.op}: the result must have shape {format_shape(promised.shape)} for these sizes, "
+                f"got {format_shape(actual.shape)}",
+                f"recorded at {node.origin}:  {node.origin.text}",
+            )
+
+
+def _needed(values: Sequence[Value]) -> tuple[Node, ...]:
+    """The nodes that ``values`` depend on, in recorded order, which puts every node after its operands."""
+    found: set[Node] = set()
+    waiting = [value.node for value in values]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [value.node for value in node.inputs]
+    return tuple(sorted(found, key=lambda node: node.serial))

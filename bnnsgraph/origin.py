@@ -1,0 +1,48 @@
+"""Where in the user's program something was recorded."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PROGRAMS = frozenset({_PACKAGE + "demo.py"})  # written as a user would: their lines are a user's lines
+_internal: dict[str, bool] = {}  # file name -> whether it is this package's; decided once a file
+
+
+class Origin(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        """The source line without its indentation; empty when the source is not at hand."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        name = os.path.basename(self.file)
+        if "ipykernel" in self.file:
+            name = "notebook cell"
+        return f"{name}:{self.line} ({self.function})"
+
+
+def here() -> Origin:
+    """The innermost frame outside this package.
+
+    >>> here().function
+    '<module>'
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while True:
+        file = frame.f_code.co_filename
+        internal = _internal.get(file)
+        if internal is None:
+            internal = _internal[file] = file.startswith(_PACKAGE) and file not in _PROGRAMS
+        if not internal or frame.f_back is None:
+            return Origin(file, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back

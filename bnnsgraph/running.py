@@ -1,0 +1,136 @@
+"""How a graph is compiled, once for each set of sizes, and run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnnsgraph.buffers import BNNSTensor
+from bnnsgraph.compile import Outcome, Program, explain_failure, is_tracer, x64
+from bnnsgraph.errors import ArgumentError, DTypeError, GraphError
+from bnnsgraph.graph import CheckedOp, Graph
+from bnnsgraph.handle import convert
+from bnnsgraph.spec import Shape, TensorSpec
+from bnnsgraph.xla import jax
+
+
+class Compilation(NamedTuple):
+    """One compilation of a context."""
+
+    reason: str
+    shapes: dict[str, Shape]
+    sizes: dict[str, int]
+    seconds: float
+
+
+class Entry(NamedTuple):
+    """The program for one set of shapes."""
+
+    run: Callable[..., Any]
+    outputs: tuple[TensorSpec, ...]
+
+
+class Runner:
+    """Compiles a graph for the sizes it meets, and runs it. Safe to use from several threads."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names = graph.argument_names
+        self.entries: dict[Any, Entry] = {}
+        self.compilations: list[Compilation] = []
+        self._lock = threading.Lock()
+        self._program: Program | None = None
+        self._wide = graph.uses_64_bit
+
+    def placed(self) -> Program:
+        """The program with its large constants on the device."""
+        if self._program is None:
+            with self._lock:
+                if self._program is None:
+                    self._program = Program.place(self.graph)
+        return self._program
+
+    def prepare(self, shapes: Sequence[Shape], reason: str) -> Entry:
+        """The program for the shapes, compiled if they are new: once, by whichever thread comes first."""
+        key = tuple((tuple(shape), value.spec.dtype.numpy) for shape, value in zip(shapes, self.graph.arguments, strict=True))
+        program = self.placed()
+        with self._lock:
+            if key in self.entries:
+                return self.entries[key]
+            specs, sizes = self.graph.specialize([tuple(shape) for shape in shapes])
+            start = time.perf_counter()
+            run = program.compiled()
+            structs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in key]
+            with x64(self.graph):
+                run.lower(program.parameters, *structs).compile()  # pyright: ignore[reportFunctionMemberAccess]
+            seconds = time.perf_counter() - start
+            named = dict(zip(self.names, (tuple(shape) for shape in shapes), strict=True))
+            self.compilations.append(Compilation(reason, named, sizes, seconds))
+            entry = Entry(run, tuple(specs[value] for value in self.graph.results))
+            self.entries[key] = entry
+            return entry
+
+    def run(self, entry: Entry, arrays: Sequence[Any]) -> Outcome:
+        """Run the compiled program; a failed check raises and hands out nothing."""
+        program = self.placed()
+        if self._wide:
+            with x64(self.graph):
+                outcome = entry.run(program.parameters, *arrays)
+        else:
+            outcome = entry.run(program.parameters, *arrays)
+        if outcome.failed is not None and outcome.failed:
+            raise self._failure(arrays, np.asarray(outcome.flags))
+        return outcome
+
+    def _failure(self, arrays: Sequence[Any], flags: np.ndarray[Any, Any]) -> GraphError:
+        node, reason = explain_failure(self.graph, arrays, flags)
+        assert isinstance(node.op, CheckedOp)
+        return node.op.error(f"{node.op}: {reason}", f"recorded at {node.origin}:  {node.origin.text}")
+
+    def arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Arrays in declaration order, each given exactly once."""
+        if len(args) > len(self.names):
+            raise ArgumentError(
+                f"the graph must be given {len(self.names)} arguments ({', '.join(self.names)}), got {len(args)}"
+            )
+        given: dict[str, Any] = dict(zip(self.names, args, strict=False))
+        for name, array in kwargs.items():
+            if name not in self.names:
+                raise ArgumentError(f"the name of an argument must be one of {', '.join(self.names) or 'none'}, got {name!r}")
+            if name in given:
+                raise ArgumentError(f"argument {name!r} must be given once, got it by position and by name")
+            given[name] = array
+        missing = [name for name in self.names if name not in given]
+        if missing:
+            raise ArgumentError(f"every argument must be given, got none for {', '.join(missing)}")
+        return [given[name] for name in self.names]
+
+    def convert(self, index: int, array: Any) -> Any:
+        """An argument's value; arrays must have the declared dtype, numbers and lists are converted."""
+        value = self.graph.arguments[index]
+        dtype = value.spec.dtype
+        if isinstance(array, BNNSTensor):
+            array = array.data
+        if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+            try:
+                return convert(array, dtype)
+            except GraphError as error:
+                raise type(error)(f"argument {self.names[index]!r}: {error.reason}") from None
+        if array.dtype != dtype.numpy:
+            if is_tracer(array) and getattr(array, "weak_type", False):
+                return array.astype(dtype.numpy)
+            raise DTypeError(
+                f"argument {self.names[index]!r} must be of dtype {dtype.name}, got {array.dtype}; "
+                f"pass {self.names[index]}.astype({dtype.name!r})",
+                f"declared at {value.node.origin}",
+            )
+        return array
+
+    def pure(self, arrays: Sequence[Any]) -> Outcome:
+        """Run without checks, in whatever transformation of JAX is under way."""
+        with x64(self.graph):
+            return self.placed().pure(*[self.convert(index, array) for index, array in enumerate(arrays)])

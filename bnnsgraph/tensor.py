@@ -1,0 +1,82 @@
+"""The tensor: every family of operations on one handle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from bnnsgraph.handle import D, Handle
+from bnnsgraph.ops.arithmetic import ArithmeticMethods
+from bnnsgraph.ops.casting import CastingMethods
+from bnnsgraph.ops.comparison import ComparisonMethods
+from bnnsgraph.ops.gathering import GatherMethods
+from bnnsgraph.ops.linear import LinearMethods
+from bnnsgraph.ops.movement import MovementMethods
+from bnnsgraph.ops.reduction import ReductionMethods
+from bnnsgraph.ops.scattering import ScatterMethods
+from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
+from bnnsgraph.spec import format_shape
+
+if TYPE_CHECKING:
+    from bnnsgraph.graph import Value
+    from bnnsgraph.ops.indexed import Indices
+
+
+class Tensor(
+    ArithmeticMethods[D],
+    ComparisonMethods[D],
+    CastingMethods[D],
+    MovementMethods[D],
+    SlicingMethods[D],
+    GatherMethods[D],
+    ScatterMethods[D],
+    ReductionMethods[D],
+    LinearMethods[D],
+):
+    """A typed value of a graph under construction (Swift ``BNNSGraph.Builder.Tensor``).
+
+    A tensor has a dtype, a shape and a line of source, and no elements: those exist when the graph runs. Make one with
+    :meth:`Builder.argument` or :meth:`Builder.constant`; every operation gives another.
+
+    >>> x
+    x: float32[2, 3] Argument
+    >>> str(x)
+    'shape: [2, 3] | stride: [3, 1]'
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: SliceIndex | tuple[SliceIndex, ...] | Indices) -> Tensor[D]:
+        """A part of the tensor. Swift: ``subscript(_:) get``
+
+        One item an axis: an integer (removes the axis), ``a:b``, ``a:b:step``, :class:`SliceRange`, or ``...`` for all axes not
+        named. Negative positions count from the end. A tensor or array of integers alone gathers rows: ``gather(indices,
+        axis=0)``.
+
+        >>> x[1].shape, x[..., 1:].shape, x[:, ::-1].shape, x[[0, 1, 1]].shape
+        ((3,), (2, 2), (2, 3), (3, 3))
+
+        Raises:
+            IndexOutOfBoundsError: an integer is outside its axis.
+            ShapeError: more items than axes, or a range that ends before it starts.
+        """
+        if isinstance(key, (Handle, list)) or hasattr(key, "__array__"):
+            return self.gather(cast("Any", key), 0)
+        return self._slice(key)
+
+    def __repr__(self) -> str:
+        from bnnsgraph.display.text import describe
+
+        return describe(cast("Value", self._value), self._name)
+
+    def __str__(self) -> str:
+        """Apple's form: sizes and row-major strides, in elements."""
+        return f"shape: {format_shape(self.shape)} | stride: {format_shape(self.stride)}"
+
+
+def is_tensor(value: object) -> bool:
+    """Whether ``value`` is a tensor of any dtype."""
+    return isinstance(value, Tensor)
+
+
+AnyTensor = Tensor[Any]

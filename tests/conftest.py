@@ -1,0 +1,9 @@
+"""Tests run stricter than users do: no implicit promotion of dtypes or ranks inside JAX."""
+
+from __future__ import annotations
+
+import jax
+
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_platforms", "cpu")
