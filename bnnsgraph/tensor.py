@@ -37,6 +37,7 @@ class Tensor(
     A tensor has a dtype, a shape and a line of source, and no elements: those exist when the graph runs. Make one with
     :meth:`Builder.argument` or :meth:`Builder.constant`; every operation gives another.
 
+    >>> x = bg.Builder().argument("x", bg.Float32, shape=[2, 3])
     >>> x
     x: float32[2, 3] Argument
     >>> str(x)

@@ -26,7 +26,7 @@ def operation(node: Node) -> str:
 def describe(value: Value, name: str | None) -> str:
     """One line: name, type, operation, place."""
     label = f"{name}: " if name else ""
-    where = "" if value.node.origin.file.startswith("<doctest") else f"  {place(value.node.origin)}"
+    where = "" if value.node.origin.file.startswith("<") else f"  {place(value.node.origin)}"
     return f"{label}{value.spec} {operation(value.node)}{where}"
 
 
