@@ -53,7 +53,10 @@ class IndexOp(CheckedOp):
 
     def failed(self, *operands: jax.Array) -> jax.Array:
         x, indices = operands[0], operands[-1]
-        return ~jnp.all(_inside(*_counted(indices, self.sizes(x, indices), self.negative_indices)))
+        sizes = self.sizes(x, indices)
+        if not sizes:  # index vectors without components address whole tensors, which always exist
+            return jnp.zeros((), bool)
+        return ~jnp.all(_inside(*_counted(indices, sizes, self.negative_indices)))
 
     def explain(self, *operands: np.ndarray[Any, Any]) -> str:
         x, indices = operands[0], operands[-1]
@@ -173,7 +176,7 @@ def settle(recorder: Recorder, op: IndexOp, x: Value, indices: Value) -> tuple[I
     if not is_static(sizes) or not sizes:
         return op, indices
     array = constant.array
-    limits = np.asarray(sizes, np.int64)
+    limits = np.asarray(sizes[0] if len(sizes) == 1 else sizes, np.int64)
     counted, inside = count_from_front(array, sizes, op.negative_indices)
     if not inside.all():
         if op.out_of_bounds == "raise":

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from bnnsgraph.dtypes import as_dtype
 from bnnsgraph.errors import ShapeError
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.indices import IndexOp, missing_value, resolve
@@ -34,8 +33,11 @@ class GatherOp(IndexOp):
         sizes = self.sizes(x, indices)
         missing = missing_value(self.out_of_bounds, x.dtype)
         if any(isinstance(size, int) and size == 0 for size in sizes):  # nothing to read: lax.gather refuses such slices
-            spec = self.infer(_spec(x), _spec(indices))
-            return jnp.full(cast(TensorSpec, spec).shape, missing, x.dtype)  # pyright: ignore[reportArgumentType]
+            shape = list(indices.shape[:-1])
+            whole = [size for axis, size in enumerate(x.shape) if axis not in axes and axis not in batch]
+            for place, size in zip(offset_dims, whole, strict=True):
+                shape.insert(place, size)
+            return jnp.full(shape, missing, x.dtype)
         starts, mode = resolve(indices, sizes, self.out_of_bounds, self.negative_indices)
         numbers = lax.GatherDimensionNumbers(
             offset_dims=offset_dims,
@@ -46,10 +48,6 @@ class GatherOp(IndexOp):
         )
         slice_sizes = tuple(1 if axis in axes or axis in batch else size for axis, size in enumerate(x.shape))
         return lax.gather(x, starts, numbers, slice_sizes, mode=mode, fill_value=missing)
-
-
-def _spec(array: jax.Array) -> TensorSpec:
-    return TensorSpec(as_dtype(array.dtype), array.shape)
 
 
 @dataclass(frozen=True)
