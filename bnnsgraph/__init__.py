@@ -3,6 +3,7 @@
 Start with :func:`make_context`; what a block can do is on :class:`Builder` and :class:`Tensor`.
 """
 
+from bnnsgraph import openvino as openvino
 from bnnsgraph.buffers import BNNSTensor as BNNSTensor
 from bnnsgraph.builder import Builder as Builder
 from bnnsgraph.context import Compilation as Compilation
