@@ -155,7 +155,11 @@ class SliceUpdate(Op):
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         require_same_dtype(x=x, value=value)
         part = sliced(x.shape, self.items)
-        if len(value.shape) > len(part) or broadcast_shapes(part, value.shape) != part:
+        try:
+            fits = broadcast_shapes(part, value.shape) == part
+        except ShapeError:
+            fits = False
+        if not fits:
             raise ShapeError(f"value must broadcast to the slice, {format_shape(part)}, got {format_shape(value.shape)}")
         return x
 
