@@ -185,7 +185,7 @@ def settle(recorder: Recorder, op: IndexOp, x: Value, indices: Value) -> tuple[I
     if inside.all() or op.out_of_bounds == "clip":
         op = op.assume_checked()
     dtype = Int32 if limits.max() <= INT32_MAX else Int64
-    settled: np.ndarray[Any, Any] = counted.astype(dtype.numpy)
+    settled: np.ndarray[Any, Any] = np.asarray(counted, dtype.numpy)  # asarray: NumPy makes scalars of rank-0 results
     if array.dtype == settled.dtype and np.array_equal(array, settled):
         return op, indices
     settled.flags.writeable = False

@@ -152,6 +152,9 @@ class ScatterND(ScatterOp):
         return tuple(range(cast(int, indices[-1])))
 
     def lower(self, x: jax.Array, updates: jax.Array, indices: jax.Array) -> jax.Array:
+        if indices.shape[-1] == 0:  # every vector names the whole tensor: the one position of a further axis
+            whole = jnp.zeros((*indices.shape[:-1], 1), indices.dtype)
+            return self.lower(x[None], updates, whole)[0]
         return self.write(x, updates, indices, tuple(range(indices.ndim - 1, updates.ndim)), ())
 
 
