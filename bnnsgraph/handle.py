@@ -212,6 +212,9 @@ def convert(values: object, dtype: DType) -> np.ndarray[Any, Any]:
     >>> convert([1, 2], Int32)
     array([1, 2], dtype=int32)
     """
+    kind = type(values)
+    if kind in (int, float, bool) and (scalar := _scalar(cast("float", values), dtype)) is not None:
+        return scalar
     array = as_array(values, dtype)
     source = as_dtype(array.dtype)
     if source is dtype:
@@ -225,6 +228,19 @@ def convert(values: object, dtype: DType) -> np.ndarray[Any, Any]:
         if lost.any():
             raise DTypeError(f"values must fit {dtype.name}, got {array[lost].flat[0]}, which would become infinite")
     return own_copy(result, needed=False)
+
+
+def _scalar(value: float, dtype: DType) -> np.ndarray[Any, Any] | None:
+    """A Python number as a constant, where no rule about its conversion can be broken; None elsewhere."""
+    if issubclass(dtype, Floating):
+        fits = type(value) is not bool and (abs(value) < 6e4 or value != value)
+    else:
+        fits = type(value) is int and issubclass(dtype, Integer) and 0 <= value <= 127
+    if not fits:
+        return None
+    array: np.ndarray[Any, Any] = np.array(value, dtype.numpy)
+    array.flags.writeable = False
+    return array
 
 
 def _check_conversion(array: np.ndarray[Any, Any], source: DType, dtype: DType) -> None:

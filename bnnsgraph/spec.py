@@ -111,6 +111,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     >>> broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
+    if len(shapes) == 2 and (shapes[0] == shapes[1] or not shapes[1]):
+        return shapes[0]
     rank = max(map(len, shapes), default=0)
     result: list[Dimension] = []
     for axis in range(-rank, 0):
@@ -223,8 +225,9 @@ def require_dtype(spec: TensorSpec, group: type[Scalar], operand: str = "x") -> 
 
 def require_same_dtype(**operands: TensorSpec) -> DType:
     """The one element type of all operands; there is no implicit promotion."""
-    (first_name, first), *rest = operands.items()
-    for name, spec in rest:
+    specs = iter(operands.items())
+    first_name, first = next(specs)
+    for name, spec in specs:
         if spec.dtype is not first.dtype:
             raise DTypeError(
                 f"{first_name} and {name} must have one dtype, got {first.dtype.name} and {spec.dtype.name}; "
