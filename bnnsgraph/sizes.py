@@ -190,6 +190,8 @@ def _parse(node: ast.AST) -> Dimension:
             return Size.named(name)
         case ast.Constant(value=int(value)):
             return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_parse(operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_parse(left), _parse(right))
         case _:
