@@ -22,7 +22,8 @@ class Quotient(NamedTuple):
     divisor: int
 
     def __str__(self) -> str:
-        return f"({self.numerator})//{self.divisor}"
+        text = str(self.numerator)
+        return f"{text if text.isidentifier() else f'({text})'}//{self.divisor}"
 
 
 Atom: TypeAlias = "str | Quotient"
@@ -169,7 +170,8 @@ def _combine(left: Dimension, right: Dimension, sign: int) -> Dimension:
 def _text(terms: tuple[tuple[Monomial, int], ...]) -> str:
     parts: list[str] = []
     for monomial, coefficient in terms:
-        factors = [str(atom) for atom in monomial]
+        alone = len(monomial) == 1 and coefficient == 1
+        factors = [f"({atom})" if isinstance(atom, Quotient) and not alone else str(atom) for atom in monomial]
         if abs(coefficient) != 1 or not factors:
             factors.insert(0, str(abs(coefficient)))
         sign = "-" if coefficient < 0 else "+"
