@@ -35,6 +35,7 @@ from bnnsgraph.errors import UnableToSetDynamicShapesError as UnableToSetDynamic
 from bnnsgraph.errors import UndefinedValueError as UndefinedValueError
 from bnnsgraph.graph import Graph as Graph
 from bnnsgraph.graph import Intent as Intent
+from bnnsgraph.ops.padding import Padding as Padding
 from bnnsgraph.ops.scattering import ScatterMode as ScatterMode
 from bnnsgraph.ops.slicing import SliceRange as SliceRange
 from bnnsgraph.options import CompileOptions as CompileOptions

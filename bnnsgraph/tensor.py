@@ -11,6 +11,7 @@ from bnnsgraph.ops.comparison import ComparisonMethods
 from bnnsgraph.ops.gathering import GatherMethods
 from bnnsgraph.ops.linear import LinearMethods
 from bnnsgraph.ops.movement import MovementMethods
+from bnnsgraph.ops.padding import PaddingMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
 from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
@@ -26,6 +27,7 @@ class Tensor(
     ComparisonMethods[D],
     CastingMethods[D],
     MovementMethods[D],
+    PaddingMethods[D],
     SlicingMethods[D],
     GatherMethods[D],
     ScatterMethods[D],
