@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from bnnsgraph.dtypes import Bool, DType, Floating, Integer, Number, Scalar
 from bnnsgraph.errors import DTypeError, ParameterError, ShapeError
 from bnnsgraph.sizes import UNKNOWN, Dimension, as_dimension
 
 Shape: TypeAlias = tuple[Dimension, ...]
+
+EPSILON = 2.0**-11.5
+"""What Apple's builder adds where it avoids dividing by zero: the square root of the float32 epsilon, 3.4526698e-4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +171,21 @@ def as_integer(value: object, subject: str) -> int:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
         raise ParameterError(f"{subject} must be an integer, got {value!r}") from None
+
+
+def as_number(value: object, subject: str, *, finite: bool = True) -> float:
+    """``value`` as a Python float; NaN, truth values and text are refused, and infinities unless ``finite`` is False.
+
+    >>> as_number(1, "epsilon")
+    1.0
+    """
+    number = math.nan
+    if not isinstance(value, (bool, np.bool_, complex, np.complexfloating, str, bytes)) and getattr(value, "ndim", 0) == 0:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            number = float(value)  # pyright: ignore[reportArgumentType]
+    if math.isnan(number) or (finite and math.isinf(number)):
+        raise ParameterError(f"{subject} must be {'a finite number' if finite else 'a number'}, got {value!r}")
+    return number
 
 
 def normalize_axis(axis: int, rank: int, subject: str = "axis") -> int:
