@@ -26,7 +26,17 @@ else:
 def level(*arrays: jax.Array) -> list[jax.Array]:
     """The arrays with leading axes of size 1, so that all have the highest rank among them."""
     rank = max(array.ndim for array in arrays)
-    return [lax.expand_dims(array, range(rank - array.ndim)) for array in arrays]
+    return [array if array.ndim == rank else lax.expand_dims(array, range(rank - array.ndim)) for array in arrays]
+
+
+def aligned(*arrays: jax.Array) -> list[jax.Array]:
+    """The arrays broadcast to one shape, as the operations of ``lax`` want them."""
+    first = arrays[0].shape
+    if all(array.shape == first for array in arrays):
+        return list(arrays)
+    leveled = level(*arrays)
+    shape = jnp.broadcast_shapes(*[array.shape for array in leveled])
+    return [jnp.broadcast_to(array, shape) for array in leveled]
 
 
 def accumulator(dtype: Any) -> Any:

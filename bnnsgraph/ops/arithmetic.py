@@ -10,7 +10,7 @@ from bnnsgraph.errors import DTypeError
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.spec import TensorSpec, broadcast_shapes, require_dtype, require_same_dtype
-from bnnsgraph.xla import jnp, lax, level
+from bnnsgraph.xla import aligned, jnp, lax, level
 
 if TYPE_CHECKING:
     import jax
@@ -31,19 +31,19 @@ class Arithmetic(Op):
 @dataclass(frozen=True)
 class Add(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.add(*level(x, y))
+        return lax.add(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Subtract(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.subtract(*level(x, y))
+        return lax.sub(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Multiply(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.multiply(*level(x, y))
+        return lax.mul(*aligned(x, y))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Divide(Arithmetic):
         return super().infer(x, y)
 
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.true_divide(*level(x, y))
+        return lax.div(*aligned(x, y))
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class Power(Arithmetic):
 @dataclass(frozen=True)
 class Maximum(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.maximum(*level(x, y))
+        return lax.max(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Minimum(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.minimum(*level(x, y))
+        return lax.min(*aligned(x, y))
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class FusedMultiplyAdd(Op):
         return TensorSpec(dtype, broadcast_shapes(x.shape, y.shape, z.shape))
 
     def lower(self, x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
-        x, y, z = level(x, y, z)
-        return x * y + z
+        x, y, z = aligned(x, y, z)
+        return lax.add(lax.mul(x, y), z)
 
 
 class ArithmeticMethods(Handle[D]):

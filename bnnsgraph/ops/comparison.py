@@ -10,7 +10,7 @@ from bnnsgraph.errors import DTypeError
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand, U
 from bnnsgraph.spec import TensorSpec, broadcast_shapes, require_dtype, require_same_dtype
-from bnnsgraph.xla import jnp, level
+from bnnsgraph.xla import aligned, lax
 
 if TYPE_CHECKING:
     import jax
@@ -30,37 +30,37 @@ class Compare(Op):
 @dataclass(frozen=True)
 class Equal(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.equal(*level(x, y))
+        return lax.eq(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class NotEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.not_equal(*level(x, y))
+        return lax.ne(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Less(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.less(*level(x, y))
+        return lax.lt(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class LessEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.less_equal(*level(x, y))
+        return lax.le(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Greater(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.greater(*level(x, y))
+        return lax.gt(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class GreaterEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.greater_equal(*level(x, y))
+        return lax.ge(*aligned(x, y))
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ class Logic(Op):
 @dataclass(frozen=True)
 class And(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.logical_and(*level(x, y))
+        return lax.bitwise_and(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Or(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.logical_or(*level(x, y))
+        return lax.bitwise_or(*aligned(x, y))
 
 
 @dataclass(frozen=True)
 class Xor(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.logical_xor(*level(x, y))
+        return lax.bitwise_xor(*aligned(x, y))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Not(Op):
         return x
 
     def lower(self, x: jax.Array) -> jax.Array:
-        return jnp.logical_not(x)
+        return lax.bitwise_not(x)
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,7 @@ class Select(Op):
         return TensorSpec(dtype, broadcast_shapes(mask.shape, value_if_true.shape, value_if_false.shape))
 
     def lower(self, mask: jax.Array, value_if_true: jax.Array, value_if_false: jax.Array) -> jax.Array:
-        mask, value_if_true, value_if_false = level(mask, value_if_true, value_if_false)
-        return jnp.where(mask, value_if_true, value_if_false)
+        return lax.select(*aligned(mask, value_if_true, value_if_false))
 
 
 class ComparisonMethods(Handle[D]):
