@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, cast
 
 from bnnsgraph.errors import IndexOutOfBoundsError, ParameterError, ShapeError
-from bnnsgraph.graph import Op
+from bnnsgraph.graph import Argument, Constant, Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.sizes import UNKNOWN, Dimension
 from bnnsgraph.spec import Shape, TensorSpec, as_integer, broadcast_shapes, format_shape, require_same_dtype
@@ -237,6 +237,8 @@ class SlicingMethods(Handle[D]):
         >>> bg.make_context(zero_the_middle)()
         Array([1, 0, 0, 4], dtype=int32)
         """
+        if isinstance(self._value.node.op, (Argument, Constant)):
+            self._name = None  # the name of what it was; the result is something else
         self._value = self.update[key](value)._value  # pyright: ignore[reportPrivateUsage]
 
     def _slice(self, key: object) -> Any:
