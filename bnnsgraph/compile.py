@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from bnnsgraph.elements import settled
+from bnnsgraph.errors import ParameterError
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
+from bnnsgraph.options import OptimizationPreference
 from bnnsgraph.xla import jax, jnp
 
 LARGE = 64 * 1024
@@ -36,7 +40,9 @@ class Outcome(NamedTuple):
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
     """The constants that are passed to the program as parameters."""
-    return tuple(node for node in graph.nodes if isinstance(node.op, Constant) and node.op.array.nbytes >= LARGE)
+    small = graph.options.optimization_preference is OptimizationPreference.INTERNAL_REPRESENTATION_SIZE
+    limit = 9 if small else LARGE  # no single number is that long
+    return tuple(node for node in graph.nodes if isinstance(node.op, Constant) and node.op.array.nbytes >= limit)
 
 
 def checks(graph: Graph) -> tuple[Node, ...]:
@@ -77,9 +83,10 @@ def walk(
             values[node] = (parameters[node],)
             continue
         operands = [values[operand.node][operand.index] for operand in node.inputs]
-        op = node.op.bind(sizes)
+        op = node.op
         try:
-            with jax.named_scope(type(op).__name__):
+            op = settled(node, sizes, lambda value: values[value.node][value.index].shape)
+            with _scope(graph, node):
                 if checked and isinstance(op, CheckedOp) and op.needs_check:
                     flags.append(op.failed(*operands))
                     op = op.assume_checked()
@@ -99,6 +106,51 @@ def walk(
     olds = [values[value.node][value.index] for value in graph.updates]
     updates = tuple(jnp.where(failed, old, new) for old, new in zip(olds, updates, strict=True))
     return Outcome(results, updates, failed, stacked)
+
+
+def _scope(graph: Graph, node: Node) -> contextlib.AbstractContextManager[object]:
+    """The name under which the compiled program and profiles show a node, when the options ask for names."""
+    if not graph.options.generate_debug_info:
+        return contextlib.nullcontext()
+    return jax.named_scope(f"{type(node.op).__name__}@{os.path.basename(node.origin.file)}:{node.origin.line}")
+
+
+def compiler_options(graph: Graph) -> dict[str, Any]:
+    """What the graph's options ask of XLA."""
+    if not graph.options.use_single_thread:
+        return {}
+    if jax.default_backend() != "cpu":
+        raise ParameterError(
+            f"CompileOptions.use_single_thread must be False except on the CPU, got True with the {jax.default_backend()} backend"
+        )
+    return {"xla_cpu_multi_thread_eigen": False}
+
+
+class FiniteCheck:
+    """Collects, while a graph is walked, which nodes made a NaN or an infinity out of finite operands."""
+
+    def __init__(self, graph: Graph, arrays: Sequence[Any]) -> None:
+        self._finite: dict[Node, Any] = {}
+        self.nodes: list[Node] = []
+        self.flags: list[Any] = []
+        for value, array in zip(graph.arguments, arrays, strict=True):
+            self.visit(value.node, (array,))
+
+    def visit(self, node: Node, values: tuple[Any, ...]) -> None:
+        """Look at the values of one node."""
+        floats = [value for value in values if jnp.issubdtype(value.dtype, jnp.floating)]
+        if not floats:
+            return
+        finite = jnp.stack([jnp.all(jnp.isfinite(value)) for value in floats]).all()
+        self._finite[node] = finite
+        if isinstance(node.op, Constant):
+            return
+        made = ~finite
+        for operand in node.inputs:
+            if operand.node in self._finite:
+                made = made & self._finite[operand.node]
+        self.nodes.append(node)
+        self.flags.append(made)
 
 
 @dataclass(frozen=True)
@@ -123,7 +175,21 @@ class Program:
             return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
 
         run.__name__ = "bnnsgraph"
-        return jax.jit(run)
+        return jax.jit(run, compiler_options=compiler_options(self.graph))
+
+    def first_not_finite(self, arrays: Sequence[Any]) -> Node | None:
+        """The first node that makes a NaN or an infinity out of finite operands; an argument that holds one counts."""
+        nodes: list[Node] = []
+
+        def flags(parameters: Sequence[Any], *arrays: Any) -> Any:
+            check = FiniteCheck(self.graph, arrays)
+            walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True, visit=check.visit)
+            nodes[:] = check.nodes
+            return jnp.stack(check.flags) if check.flags else jnp.zeros(0, bool)
+
+        with x64(self.graph):
+            found = np.asarray(jax.jit(flags)(self.parameters, *arrays))
+        return nodes[int(found.argmax())] if found.any() else None
 
     def pure(self, *arrays: Any) -> Outcome:
         """The values without checks: what does not exist is filled."""

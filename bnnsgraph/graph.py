@@ -42,6 +42,9 @@ class Op:
     infer: ClassVar[Callable[..., TensorSpec | tuple[TensorSpec, ...]]]
     lower: ClassVar[Callable[..., Any]]
 
+    sizes_only: ClassVar[bool] = False
+    """Whether the result follows from the sizes of the operands, whatever their elements."""
+
     def bind(self, sizes: Mapping[str, Any]) -> Self:
         """The operation with named sizes in its parameters replaced by their values."""
         del sizes
@@ -75,6 +78,15 @@ class CheckedOp(Op):
 
     def assume_checked(self) -> Op:
         """The operation for values that passed the check."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ShapedOp(Op):
+    """An operation whose last operand's elements are sizes of the result; they follow from sizes and constants alone."""
+
+    def resolve(self, elements: np.ndarray[Any, Any]) -> Self:
+        """The operation for these elements of its last operand."""
         raise NotImplementedError
 
 
@@ -300,6 +312,8 @@ class Graph:
         Raises:
             ShapeError: the sizes contradict a rule; the message names the operation and its line.
         """
+        from bnnsgraph.elements import settled
+
         sizes = self.solve(shapes)
         specs: dict[tuple[Node, int], TensorSpec] = {}
         for value, shape in zip(self.arguments, shapes, strict=True):
@@ -308,8 +322,9 @@ class Graph:
             if isinstance(node.op, Argument):
                 continue
             operands = [specs[value.node, value.index] for value in node.inputs]
-            op = node.op.bind(sizes)
+            op = node.op
             try:
+                op = settled(node, sizes, lambda value: specs[value.node, value.index].shape)
                 found = op.infer(*operands)
             except GraphError as error:
                 raise _recorded_at(located(error, op, node.inputs, operands), node) from None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from bnnsgraph.errors import ShapeError
-from bnnsgraph.graph import Op
+from bnnsgraph.dtypes import Int32, Integer
+from bnnsgraph.elements import require_known
+from bnnsgraph.errors import GraphError, ShapeError
+from bnnsgraph.graph import Constant, Op, ShapedOp, Value, located
 from bnnsgraph.handle import Axes, D, Handle
 from bnnsgraph.sizes import UNKNOWN, Dimension
 from bnnsgraph.spec import (
@@ -21,6 +23,7 @@ from bnnsgraph.spec import (
     format_shape,
     normalize_axes,
     normalize_axis,
+    require_dtype,
     require_equal_size,
     require_same_dtype,
 )  # fmt: skip
@@ -28,6 +31,7 @@ from bnnsgraph.xla import jnp, lax
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
 
     from bnnsgraph.tensor import Tensor
 
@@ -59,8 +63,6 @@ def _rest(count: Dimension, known: Dimension, to: Shape) -> Dimension:
     """The size that a -1 in ``to`` stands for."""
     if isinstance(known, int):
         if known == 0:
-            if count == 0:
-                return 0
             raise ShapeError(f"to must leave a size to infer, got {format_shape(to)} for {count} elements")
         if isinstance(count, int):
             if count % known:
@@ -71,6 +73,42 @@ def _rest(count: Dimension, known: Dimension, to: Shape) -> Dimension:
         return UNKNOWN
     quotient = count.divided_by(known)
     return UNKNOWN if quotient is None else quotient
+
+
+@dataclass(frozen=True)
+class ReshapeTo(ShapedOp):
+    """A reshape by a tensor: the shape stays open until the sizes of a run are known."""
+
+    to: Shape | None = None
+
+    def infer(self, x: TensorSpec, to: TensorSpec) -> TensorSpec:
+        require_dtype(to, Integer, "to")
+        if to.rank != 1 or not isinstance(to.shape[0], int):
+            raise ShapeError(f"to must be a tensor of rank 1 and known size, got {format_shape(to.shape)}")
+        return x.with_shape([UNKNOWN] * to.shape[0]) if self.to is None else Reshape(self.to).infer(x)
+
+    def resolve(self, elements: np.ndarray[Any, Any]) -> Self:
+        return replace(self, to=as_shape(elements.tolist(), "to"))
+
+    def lower(self, x: jax.Array, to: jax.Array) -> jax.Array:
+        del to
+        assert self.to is not None, "the elements of to are put in before"
+        return Reshape(self.to).lower(x)
+
+
+@dataclass(frozen=True)
+class TensorShape(Op):
+    sizes_only: ClassVar[bool] = True
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if any(isinstance(size, int) and size >= 2**31 for size in x.shape):
+            raise ShapeError(f"sizes must fit int32, got {format_shape(x.shape)}")
+        return TensorSpec(Int32, (x.rank,))
+
+    def lower(self, x: jax.Array) -> jax.Array:
+        if x.ndim == 0:
+            return jnp.zeros((0,), jnp.int32)
+        return jnp.stack([jnp.asarray(size, jnp.int32) for size in x.shape])
 
 
 @dataclass(frozen=True)
@@ -141,23 +179,66 @@ class Concatenate(Op):
         return lax.concatenate(tensors, normalize_axis(self.axis, tensors[0].ndim))
 
 
+def _sizes(value: Value) -> Shape | None:
+    """The sizes that a tensor holds, where they can be written down while building."""
+    op = value.node.op
+    if isinstance(op, Constant) and op.array.ndim == 1 and op.array.dtype.kind in "iu":
+        return as_shape(op.array.tolist(), "to")
+    if isinstance(op, TensorShape):
+        shape = value.node.inputs[0].spec.shape
+        return None if UNKNOWN in shape else shape
+    return None
+
+
 class MovementMethods(Handle[D]):
-    """``reshape``, ``transpose``, ``squeeze``, ``unsqueeze``."""
+    """``reshape``, ``tensor_shape``, ``transpose``, ``squeeze``, ``unsqueeze``."""
 
     __slots__ = ()
 
-    def reshape(self, to: Iterable[object]) -> Tensor[D]:
+    def reshape(self, to: Iterable[object] | Handle[Any]) -> Tensor[D]:
         """The elements, in row-major order, in another shape. Swift: ``reshape(to:)``
 
-        Sizes are integers, names of flexible sizes, or one -1 that is worked out from the number of elements.
+        Sizes are integers, names of flexible sizes, or one -1 that is worked out from the number of elements. A tensor of
+        integers, of rank 1, may give them too: it is evaluated when the sizes of a run are known, so it must be computed from
+        :meth:`tensor_shape` and constants, and not from the elements of an argument.
 
-        >>> x.reshape(to=[3, -1]).shape
-        (3, 2)
+        >>> x.reshape(to=[3, -1]).shape, x.reshape(to=mask.tensor_shape()).shape
+        ((3, 2), (2, 3))
+        >>> rows = bg.Builder().argument("rows", bg.Float32, shape=[-1, 2, 3])
+        >>> rows.reshape(to=rows.tensor_shape()[:2] * [1, 3]).shape
+        (-1, -1)
 
         Raises:
-            ShapeError: the number of elements would change.
+            ShapeError: the number of elements would change, or a tensor of sizes depends on the elements of an argument.
         """
-        return self._emit(Reshape(as_shape(to, "to")))
+        if not isinstance(to, Handle):
+            written = as_shape(to, "to")
+            shaped: Tensor[D] = self._emit(Reshape(written))
+            if UNKNOWN not in written or UNKNOWN in shaped.spec.shape:
+                return shaped
+            return self._emit(Reshape(shaped.spec.shape))  # with the size that -1 stood for: no run has to work it out
+        tensor = cast("Handle[Any]", to)
+        sizes = self._enter(tensor)
+        known = _sizes(sizes)
+        if known is not None:
+            return self._emit(Reshape(known))
+        op = ReshapeTo()
+        reshaped = self._emit(op, tensor)
+        try:
+            require_known(sizes, "to")
+        except GraphError as error:
+            raise located(error, op, (self._value, sizes)) from None
+        return reshaped
+
+    def tensor_shape(self) -> Tensor[Int32]:
+        """The sizes of the axes as a tensor, known when the graph runs. Swift: ``tensorShape()``
+
+        :attr:`shape` says what is known of them while the graph is built.
+
+        >>> bg.make_context(lambda b: b.argument("x", bg.Float32, shape=[-1, 3]).tensor_shape())(np.zeros((2, 3), "float32"))
+        Array([2, 3], dtype=int32)
+        """
+        return self._emit(TensorShape())
 
     def transpose(self, axes: Axes) -> Tensor[D]:
         """The axes in another order: axis ``i`` of the result is axis ``axes[i]``. Swift: ``transpose(axes:)``

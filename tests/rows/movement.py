@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import bnnsgraph as bg
-from tests.op_table import LAYOUT, OpCase, Wrong, shapes
+from tests.op_table import LAYOUT, Input, OpCase, Wrong, shapes
 
 
 def joined(x: Any, y: Any) -> Any:
@@ -38,6 +38,28 @@ ROWS = [
         ],
     ),
     OpCase("flatten", lambda x: x.reshape(to=[-1]), np.ravel, shapes([(2, 3)], [()], [(0, 3)]), LAYOUT),
+    OpCase("tensor-shape", lambda x: x.tensor_shape(), lambda x: np.int32(x.shape), shapes([(2, 3)], [()], [(0, 3)]), LAYOUT, gradient=False),
+    OpCase(
+        "reshape-to", lambda x: x.reshape(to=x.tensor_shape()[::-1]), lambda x: x.reshape(x.shape[::-1]),
+        shapes([(2, 3)], [()], [(0, 3)]), LAYOUT,
+        wrong=[
+            Wrong(lambda b: b.argument("x", bg.Float32, [2, 3]).reshape(to=b.argument("n", bg.Int32, [2]) * 2), bg.ShapeError,
+                  "ReshapeTo(): to must follow from sizes and constants alone, got a tensor computed from the elements of argument 'n'"),
+            Wrong(lambda b: b.argument("x", bg.Float32, [2, 3]).reshape(to=b.constant(values=[6.0])), bg.DTypeError,
+                  "to must be of an integer type, got float32"),
+            Wrong(lambda b: b.argument("x", bg.Float32, [2, 3]).reshape(to=b.constant(value=6)), bg.ShapeError,
+                  "to must be a tensor of rank 1 and known size, got []"),
+            Wrong(lambda b: bg.make_context(lambda b: b.argument("x", bg.Float32, [2, 3]).reshape(to=b.constant(values=[2, 2]) + 1)),
+                  bg.ShapeError, "ReshapeTo(to=(3, 3)): to must have as many elements as x, 6, got [3, 3] with 9"),
+            Wrong(lambda b: bg.make_context(lambda b: b.argument("x", bg.Float32, [2, 3]).reshape(to=b.constant(values=[2, 2]) - 4)),
+                  bg.ShapeError, "a dimension must be at least 0, or -1 for a flexible one, got -2"),
+        ],
+    ),
+    OpCase("reshape-to-shape-of", lambda x, y: x.reshape(to=y.tensor_shape()), lambda x, y: x.reshape(y.shape),
+           [(Input((2, 3)), Input((3, 2), differentiable=False)), (Input((0, 3)), Input((0,)))], LAYOUT,
+           flexible="six elements are not shown to be six"),
+    OpCase("reshape-to-inferred", lambda x: x.reshape(to=x.tensor_shape() * [0, 1] + [-1, 0]), lambda x: x.reshape(-1, x.shape[1]),
+           shapes([(2, 3)]), LAYOUT),
     OpCase(
         "transpose", lambda x: x.transpose(axes=[2, 0, -2]), lambda x: x.transpose(2, 0, 1), shapes([(2, 3, 4)], [(2, 0, 4)]), LAYOUT,
         wrong=[
