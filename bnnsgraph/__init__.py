@@ -28,6 +28,7 @@ from bnnsgraph.errors import ForeignTensorError as ForeignTensorError
 from bnnsgraph.errors import GraphError as GraphError
 from bnnsgraph.errors import IndexOutOfBoundsError as IndexOutOfBoundsError
 from bnnsgraph.errors import MissingDependencyError as MissingDependencyError
+from bnnsgraph.errors import NotFiniteError as NotFiniteError
 from bnnsgraph.errors import ParameterError as ParameterError
 from bnnsgraph.errors import ShapeError as ShapeError
 from bnnsgraph.errors import UnableToMakeGraphError as UnableToMakeGraphError

@@ -81,6 +81,8 @@ def walk(
             continue
         if node in parameters:
             values[node] = (parameters[node],)
+            if visit is not None:
+                visit(node, values[node])
             continue
         operands = [values[operand.node][operand.index] for operand in node.inputs]
         op = node.op
@@ -121,7 +123,8 @@ def compiler_options(graph: Graph) -> dict[str, Any]:
         return {}
     if jax.default_backend() != "cpu":
         raise ParameterError(
-            f"CompileOptions.use_single_thread must be False except on the CPU, got True with the {jax.default_backend()} backend"
+            "CompileOptions.use_single_thread must be False except on the CPU, "
+            f"got True with the {jax.default_backend()} backend"
         )
     return {"xla_cpu_multi_thread_eigen": False}
 
@@ -177,8 +180,11 @@ class Program:
         run.__name__ = "bnnsgraph"
         return jax.jit(run, compiler_options=compiler_options(self.graph))
 
-    def first_not_finite(self, arrays: Sequence[Any]) -> Node | None:
-        """The first node that makes a NaN or an infinity out of finite operands; an argument that holds one counts."""
+    def finite_checker(self) -> Callable[[Sequence[Any]], Node | None]:
+        """A function of the arguments: the first node that makes a NaN or an infinity out of finite operands.
+
+        An argument that holds one counts as a node that made it; a constant does not.
+        """
         nodes: list[Node] = []
 
         def flags(parameters: Sequence[Any], *arrays: Any) -> Any:
@@ -187,9 +193,14 @@ class Program:
             nodes[:] = check.nodes
             return jnp.stack(check.flags) if check.flags else jnp.zeros(0, bool)
 
-        with x64(self.graph):
-            found = np.asarray(jax.jit(flags)(self.parameters, *arrays))
-        return nodes[int(found.argmax())] if found.any() else None
+        compiled = jax.jit(flags)
+
+        def first(arrays: Sequence[Any]) -> Node | None:
+            with x64(self.graph):
+                found: np.ndarray[Any, Any] = np.asarray(cast("Any", compiled(self.parameters, *arrays)))
+            return nodes[int(found.argmax())] if found.any() else None
+
+        return first
 
     def pure(self, *arrays: Any) -> Outcome:
         """The values without checks: what does not exist is filled."""

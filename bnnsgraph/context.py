@@ -176,6 +176,25 @@ class Context:
             inputs = [spec.with_shape(shape) for spec, shape in zip(inputs, self._set_shapes, strict=True)]
         return [*outputs, *inputs]
 
+    @property
+    def check_for_nans_and_infinities(self) -> bool:
+        """Whether every run looks for NaN and infinity in its values. Swift: ``checkForNaNsAndInfinities``
+
+        A run that finds one raises :class:`NotFiniteError`, which names the first operation that made it out of finite
+        operands, or the argument that held it, and writes nothing. Infinities among the constants are allowed. Each run is
+        made twice.
+
+        >>> root = bg.make_context(lambda b: b.argument("x", bg.Float32) ** 0.5)
+        >>> root.check_for_nans_and_infinities = True
+        >>> root(4.0)
+        Array(2., dtype=float32)
+        """
+        return self._runner.check_finite
+
+    @check_for_nans_and_infinities.setter
+    def check_for_nans_and_infinities(self, value: bool) -> None:
+        self._runner.check_finite = bool(value)
+
     def set_batch_size(self, batch_size: int, for_function: str | None = None) -> None:
         """Fix the flexible sizes, which must all be first axes, to one number. Swift: ``setBatchSize(_:forFunction:)``
 

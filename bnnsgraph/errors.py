@@ -45,6 +45,10 @@ class IndexOutOfBoundsError(GraphError, IndexError):
     """An index addresses no element of its axis."""
 
 
+class NotFiniteError(GraphError, ArithmeticError):
+    """An operation made a NaN or an infinity while a context checks for them."""
+
+
 class ForeignTensorError(GraphError, ValueError):
     """A tensor of another builder, or of a finished one, was used."""
 

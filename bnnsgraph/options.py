@@ -49,6 +49,11 @@ class CompileOptions:
     """Options of one graph (Swift ``BNNSGraph.CompileOptions``; the index rules are ours).
 
     Args:
+        use_single_thread: run on one thread of the CPU (Swift ``useSingleThread``); refused on other devices.
+        generate_debug_info: name each recorded operation and its line in the compiled program, where profilers show them
+            (Swift ``generateDebugInfo``).
+        optimization_preference: ``INTERNAL_REPRESENTATION_SIZE`` keeps all constants but single numbers out of the compiled
+            program (Swift ``optimizationPreference``).
         out_of_bounds: default of every gather and scatter: ``"raise"``, ``"clip"``, ``fill(value)`` (scatters skip the update)
             or ``"unchecked"``.
         negative_indices: ``"from_end"`` counts them from the end of the axis, ``"out_of_bounds"`` refuses them.
@@ -57,10 +62,21 @@ class CompileOptions:
     'from_end'
     """
 
+    use_single_thread: bool = False
+    generate_debug_info: bool = False
+    optimization_preference: OptimizationPreference = OptimizationPreference.PERFORMANCE
     out_of_bounds: OutOfBounds = "raise"
     negative_indices: NegativeIndices = "from_end"
 
     def __post_init__(self) -> None:
+        for name in ("use_single_thread", "generate_debug_info"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"CompileOptions.{name} must be True or False, got {getattr(self, name)!r}")
+        if not isinstance(self.optimization_preference, OptimizationPreference):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(
+                "CompileOptions.optimization_preference must be an OptimizationPreference, "
+                f"got {self.optimization_preference!r}"
+            )
         if not (isinstance(self.out_of_bounds, Fill) or self.out_of_bounds in ("raise", "clip", "unchecked")):
             raise ParameterError(
                 "CompileOptions.out_of_bounds must be 'raise', 'clip', 'unchecked' or bnnsgraph.fill(value), "

@@ -11,8 +11,8 @@ import numpy as np
 
 from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Outcome, Program, explain_failure, is_tracer, x64
-from bnnsgraph.errors import ArgumentError, DTypeError, GraphError
-from bnnsgraph.graph import CheckedOp, Graph
+from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError
+from bnnsgraph.graph import Argument, CheckedOp, Graph, Node
 from bnnsgraph.handle import convert
 from bnnsgraph.spec import Shape, TensorSpec
 from bnnsgraph.xla import jax
@@ -44,6 +44,8 @@ class Runner:
         self.compilations: list[Compilation] = []
         self._lock = threading.Lock()
         self._program: Program | None = None
+        self.check_finite = False
+        self._finite: Callable[[Sequence[Any]], Node | None] | None = None
         self._wide = graph.uses_64_bit
 
     def placed(self) -> Program:
@@ -84,7 +86,20 @@ class Runner:
             outcome = entry.run(program.parameters, *arrays)
         if outcome.failed is not None and outcome.failed:
             raise self._failure(arrays, np.asarray(outcome.flags))
+        if self.check_finite:
+            self._require_finite(program, arrays)
         return outcome
+
+    def _require_finite(self, program: Program, arrays: Sequence[Any]) -> None:
+        if self._finite is None:
+            self._finite = program.finite_checker()
+        node = self._finite(arrays)
+        if node is not None:
+            subject = f"argument {node.op.name!r}" if isinstance(node.op, Argument) else f"{node.op}: the result"
+            raise NotFiniteError(
+                f"{subject} must be finite while check_for_nans_and_infinities is on, got a NaN or an infinity",
+                f"recorded at {node.origin}:  {node.origin.text}",
+            )
 
     def _failure(self, arrays: Sequence[Any], flags: np.ndarray[Any, Any]) -> GraphError:
         node, reason = explain_failure(self.graph, arrays, flags)
