@@ -283,9 +283,9 @@ def test_a_listing() -> None:
     assert [line.split() for line in lines] == [
         ["%0", "float32[5,", "2]", "Constant('table')", lines[0].split()[-1]],
         ["%1", "int32[n]", "i:", "Argument", lines[1].split()[-1]],
-        ["%2", "float32[n,", "2]", "Gather(axis=0)(%0,", "%1)", lines[2].split()[-1]],
+        ["%2", "float32[n,", "2]", "Gather(%0,", "%1,", "axis=0)", lines[2].split()[-1]],
         ["%3", "float32[]", "Constant(2.0)", lines[3].split()[-1]],
-        ["%4", "float32[n,", "2]", "Multiply()(%2,", "%3)", lines[4].split()[-1]],
+        ["%4", "float32[n,", "2]", "Multiply(%2,", "%3)", lines[4].split()[-1]],
         ["return", "float32[n,", "2]", "rows", "=", "%4"],
     ]
     assert lines[0].split()[-1].startswith("test_context.py:")

@@ -23,6 +23,20 @@ def operation(node: Node) -> str:
     return str(op)
 
 
+def call(text: str, operands: str) -> str:
+    """An operation applied to its operands: ``Add()`` to ``Add(%0, %1)``, ``Slice[1:]`` to ``Slice[1:](%0)``.
+
+    >>> call("Sum(axes=(0,))", "%0")
+    'Sum(%0, axes=(0,))'
+    """
+    if not operands:
+        return text
+    name, bracket, rest = text.partition("(")
+    if not bracket or "[" in name:
+        return f"{text}({operands})"
+    return f"{name}({operands}{'' if rest == ')' else ', '}{rest}"
+
+
 def describe(value: Value, name: str | None) -> str:
     """One line: name, type, operation, place."""
     label = f"{name}: " if name else ""
@@ -39,7 +53,7 @@ def listing(graph: Graph) -> str:
             names[node, index] = f"%{number}" + (f".{index}" if len(node.outputs) > 1 else "")
         operands = ", ".join(names[value.node, value.index] for value in node.inputs)
         label = node.op.name if isinstance(node.op, (Argument, Constant)) and node.op.name else ""
-        text = operation(node) + (f"({operands})" if operands else "")
+        text = call(operation(node), operands)
         if label and isinstance(node.op, Argument):
             text = f"{label}: {text}"
         rows.append((f"%{number}", ", ".join(map(str, node.outputs)), text, place(node.origin)))
