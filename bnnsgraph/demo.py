@@ -214,4 +214,6 @@ def demo(files: Iterable[str], query: str, top: int) -> None:
     print(f"Best hits for: {query}\n")
     for number in map(int, np.argsort(-scores, kind="stable")[:top]):
         print(f"  {scores[number]:.3f}  {passages[number].place}")
-        print(textwrap.indent(textwrap.fill(texts[number], 100), " " * 9) + "\n")
+        text = texts[number]
+        shown = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " …"
+        print(textwrap.indent(textwrap.fill(shown, 100), " " * 9) + "\n")

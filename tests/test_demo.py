@@ -129,7 +129,7 @@ def test_runs_from_a_scratch_folder(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     graph, compiled, times, hits = done.stdout.split("\n\n")[1:8:2]
-    assert "Gather(axis=0)(%0, %1)" in graph
+    assert "Gather(" in graph
     assert "demo.py:" in graph
     assert [line.split(" in ")[0].split() for line in compiled.splitlines()] == [
         ["tokens", "[5,", "16]"],
