@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import bnnsgraph as bg
+from bnnsgraph import openvino
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,6 +45,14 @@ def test_blocks_run_and_print_what_is_shown(document: Path, tmp_path: Path) -> N
             exec(compile("\n" * line + source, str(program), "exec"), namespace)
         assert printed.getvalue() == shown, f"printed by the block of {document.name} that begins:\n{source[:200]}"
         line += source.count("\n") + 1
+
+
+def test_every_name_in_the_table_of_what_works_exists() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## What works today")[1].split("\n## ")[0]
+    names = re.findall(r"`([a-z_]+)`", "\n".join(line for line in table.splitlines() if line.startswith("| ")))
+    owners = (bg.Tensor, bg.Builder, bg.Context, openvino)
+    assert {"gather_nd", "sum", "argument_names"} <= set(names)
+    assert [name for name in names if not any(hasattr(owner, name) for owner in owners)] == []
 
 
 def test_there_is_a_program_to_start_with() -> None:
