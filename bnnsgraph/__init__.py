@@ -37,11 +37,15 @@ from bnnsgraph.errors import UndefinedValueError as UndefinedValueError
 from bnnsgraph.graph import Graph as Graph
 from bnnsgraph.graph import Intent as Intent
 from bnnsgraph.ops.padding import Padding as Padding
+from bnnsgraph.ops.pooling import CeilingMode as CeilingMode
+from bnnsgraph.ops.pooling import PoolingFunction as PoolingFunction
 from bnnsgraph.ops.scattering import ScatterMode as ScatterMode
 from bnnsgraph.ops.slicing import SliceRange as SliceRange
 from bnnsgraph.options import CompileOptions as CompileOptions
 from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
 from bnnsgraph.tensor import Tensor as Tensor
+from bnnsgraph.windows import ConvolutionPadding as ConvolutionPadding
+from bnnsgraph.windows import PoolingPadding as PoolingPadding
 
 __version__ = "0.1.0"

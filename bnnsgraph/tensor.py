@@ -8,10 +8,12 @@ from bnnsgraph.handle import D, Handle
 from bnnsgraph.ops.arithmetic import ArithmeticMethods
 from bnnsgraph.ops.casting import CastingMethods
 from bnnsgraph.ops.comparison import ComparisonMethods
+from bnnsgraph.ops.convolution import ConvolutionMethods
 from bnnsgraph.ops.gathering import GatherMethods
 from bnnsgraph.ops.linear import LinearMethods
 from bnnsgraph.ops.movement import MovementMethods
 from bnnsgraph.ops.padding import PaddingMethods
+from bnnsgraph.ops.pooling import PoolingMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
 from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
@@ -33,6 +35,8 @@ class Tensor(
     ScatterMethods[D],
     ReductionMethods[D],
     LinearMethods[D],
+    ConvolutionMethods[D],
+    PoolingMethods[D],
 ):
     """A typed value of a graph under construction (Swift ``BNNSGraph.Builder.Tensor``).
 
