@@ -41,6 +41,7 @@ from bnnsgraph.ops.pooling import CeilingMode as CeilingMode
 from bnnsgraph.ops.pooling import PoolingFunction as PoolingFunction
 from bnnsgraph.ops.scattering import ScatterMode as ScatterMode
 from bnnsgraph.ops.slicing import SliceRange as SliceRange
+from bnnsgraph.ops.sorting import SortOrder as SortOrder
 from bnnsgraph.options import CompileOptions as CompileOptions
 from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill

@@ -17,6 +17,7 @@ from bnnsgraph.ops.pooling import PoolingMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
 from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
+from bnnsgraph.ops.sorting import SortingMethods
 from bnnsgraph.spec import format_shape
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Tensor(
     GatherMethods[D],
     ScatterMethods[D],
     ReductionMethods[D],
+    SortingMethods[D],
     LinearMethods[D],
     ConvolutionMethods[D],
     PoolingMethods[D],
