@@ -11,10 +11,10 @@ import numpy as np
 
 from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Outcome, Program, explain_failure, is_tracer, x64
-from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError
+from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node
 from bnnsgraph.handle import convert
-from bnnsgraph.spec import Shape, TensorSpec
+from bnnsgraph.spec import Shape, TensorSpec, is_static
 from bnnsgraph.xla import jax
 
 
@@ -32,6 +32,20 @@ class Entry(NamedTuple):
 
     run: Callable[..., Any]
     outputs: tuple[TensorSpec, ...]
+
+
+class Cost(NamedTuple):
+    """XLA's own account of one run.
+
+    Attributes:
+        flops: arithmetic operations.
+        bytes_accessed: bytes read and written by the program's kernels.
+        peak_bytes: arguments, results and temporaries, without what they share.
+    """
+
+    flops: float
+    bytes_accessed: float
+    peak_bytes: int
 
 
 class Runner:
@@ -66,15 +80,40 @@ class Runner:
             specs, sizes = self.graph.specialize([tuple(shape) for shape in shapes])
             start = time.perf_counter()
             run = program.compiled()
-            structs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in key]
             with x64(self.graph):
-                run.lower(program.parameters, *structs).compile()  # pyright: ignore[reportFunctionMemberAccess]
+                self._lower(run, shapes).compile()
             seconds = time.perf_counter() - start
             named = dict(zip(self.names, (tuple(shape) for shape in shapes), strict=True))
             self.compilations.append(Compilation(reason, named, sizes, seconds))
             entry = Entry(run, tuple(specs[value] for value in self.graph.results))
             self.entries[key] = entry
             return entry
+
+    def _lower(self, run: Any, shapes: Sequence[Shape]) -> Any:
+        structs = [
+            jax.ShapeDtypeStruct(tuple(shape), value.spec.dtype.numpy)
+            for shape, value in zip(shapes, self.graph.arguments, strict=True)
+        ]
+        with x64(self.graph):
+            return run.lower(self.placed().parameters, *structs)
+
+    def lowered(self, shapes: Sequence[Shape]) -> Any:
+        """The program for the shapes as ``jax.stages.Lowered``."""
+        missing = [name for name, shape in zip(self.names, shapes, strict=True) if not is_static(shape)]
+        if missing:
+            raise ParameterError(f"every size must be given, got an argument {missing[0]!r} with flexible sizes")
+        self.graph.specialize([tuple(shape) for shape in shapes])
+        return self._lower(self.placed().compiled(), shapes)
+
+    def cost(self, lowered: Any) -> Cost:
+        """The cost of a lowered program, which is compiled for it."""
+        with x64(self.graph):
+            compiled = lowered.compile()
+        analysis, memory = compiled.cost_analysis(), compiled.memory_analysis()
+        peak = (
+            memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes - memory.alias_size_in_bytes
+        )
+        return Cost(analysis.get("flops", 0.0), analysis.get("bytes accessed", 0.0), peak)
 
     def run(self, entry: Entry, arrays: Sequence[Any]) -> Outcome:
         """Run the compiled program; a failed check raises and hands out nothing."""
