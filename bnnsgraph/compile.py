@@ -32,10 +32,8 @@ class Outcome(NamedTuple):
 
     results: tuple[Any, ...]
     updates: tuple[Any, ...]
-    failed: Any
-    """Scalar Bool: whether some check failed. None when the graph has no checks."""
-    flags: Any
-    """For each check, in the order of :func:`checks`, whether it failed."""
+    failure: Any
+    """Scalar int32: 0, or the place of the first failed check in :func:`checks`, counted from 1. None without checks."""
 
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
@@ -102,12 +100,13 @@ def walk(
     results = tuple(values[value.node][value.index] for value in graph.results)
     updates = tuple(values[value.node][value.index] for value in graph.updates.values())
     if not flags:
-        return Outcome(results, updates, None, None)
-    stacked = jnp.stack(flags)
-    failed = jnp.any(stacked)
+        return Outcome(results, updates, None)
+    places = jnp.stack([jnp.where(flag, jnp.int32(place), jnp.int32(len(flags) + 1)) for place, flag in enumerate(flags, 1)])
+    first = jnp.min(places)
+    failed = first <= len(flags)
     olds = [values[value.node][value.index] for value in graph.updates]
     updates = tuple(jnp.where(failed, old, new) for old, new in zip(olds, updates, strict=True))
-    return Outcome(results, updates, failed, stacked)
+    return Outcome(results, updates, jnp.where(failed, first, jnp.int32(0)))
 
 
 def _scope(graph: Graph, node: Node) -> contextlib.AbstractContextManager[object]:
@@ -207,9 +206,9 @@ class Program:
         return walk(self.graph, arrays, dict(zip(self.constants, self.parameters, strict=True)), checked=False)
 
 
-def explain_failure(graph: Graph, arrays: Sequence[Any], flags: np.ndarray[Any, Any]) -> tuple[Node, str]:
-    """The first operation whose check failed, and why. Runs the graph again, op by op."""
-    node = checks(graph)[int(flags.argmax())]
+def explain_failure(graph: Graph, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
+    """The operation whose check failed, and why. Runs the graph again, op by op."""
+    node = checks(graph)[failure - 1]
     part = Graph(graph.arguments, list(node.inputs), [str(index) for index in range(len(node.inputs))], options=graph.options)
     with x64(graph):
         operands = walk(part, [jnp.asarray(array) for array in arrays], {}, checked=False).results

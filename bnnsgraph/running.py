@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Outcome, Program, explain_failure, is_tracer, x64
 from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
@@ -123,8 +121,8 @@ class Runner:
                 outcome = entry.run(program.parameters, *arrays)
         else:
             outcome = entry.run(program.parameters, *arrays)
-        if outcome.failed is not None and outcome.failed:
-            raise self._failure(arrays, np.asarray(outcome.flags))
+        if outcome.failure is not None and outcome.failure:
+            raise self._failure(arrays, int(outcome.failure))
         if self.check_finite:
             self._require_finite(program, arrays)
         return outcome
@@ -140,8 +138,8 @@ class Runner:
                 f"recorded at {node.origin}:  {node.origin.text}",
             )
 
-    def _failure(self, arrays: Sequence[Any], flags: np.ndarray[Any, Any]) -> GraphError:
-        node, reason = explain_failure(self.graph, arrays, flags)
+    def _failure(self, arrays: Sequence[Any], failure: int) -> GraphError:
+        node, reason = explain_failure(self.graph, arrays, failure)
         assert isinstance(node.op, CheckedOp)
         return node.op.error(f"{node.op}: {reason}", f"recorded at {node.origin}:  {node.origin.text}")
 
