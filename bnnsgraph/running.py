@@ -121,8 +121,8 @@ class Runner:
                 outcome = entry.run(program.parameters, *arrays)
         else:
             outcome = entry.run(program.parameters, *arrays)
-        if outcome.failure is not None and outcome.failure:
-            raise self._failure(arrays, int(outcome.failure))
+        if outcome.failure is not None and (failure := outcome.failure.item()):  # bool() of an array takes ten times as long
+            raise self._failure(arrays, failure)
         if self.check_finite:
             self._require_finite(program, arrays)
         return outcome
