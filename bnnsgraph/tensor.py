@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from bnnsgraph.handle import D, Handle
+from bnnsgraph.ops.activation import ActivationMethods
 from bnnsgraph.ops.arithmetic import ArithmeticMethods
 from bnnsgraph.ops.casting import CastingMethods
 from bnnsgraph.ops.comparison import ComparisonMethods
 from bnnsgraph.ops.convolution import ConvolutionMethods
+from bnnsgraph.ops.elementwise import ElementwiseMethods
 from bnnsgraph.ops.gathering import GatherMethods
 from bnnsgraph.ops.linear import LinearMethods
 from bnnsgraph.ops.movement import MovementMethods
@@ -18,6 +20,7 @@ from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
 from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
 from bnnsgraph.ops.sorting import SortingMethods
+from bnnsgraph.ops.trigonometry import TrigonometryMethods
 from bnnsgraph.spec import format_shape
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 class Tensor(
     ArithmeticMethods[D],
+    ElementwiseMethods[D],
+    TrigonometryMethods[D],
+    ActivationMethods[D],
     ComparisonMethods[D],
     CastingMethods[D],
     MovementMethods[D],
