@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from bnnsgraph.dtypes import DType, Floating, Int32, Int64, Integer, as_dtype, is_signed
+from bnnsgraph.dtypes import Bool, DType, Floating, Int32, Int64, Integer, as_dtype, is_signed
 from bnnsgraph.errors import DTypeError, IndexOutOfBoundsError, ParameterError, ShapeError
 from bnnsgraph.graph import CheckedOp, Constant, Recorder, Value
 from bnnsgraph.options import CompileOptions, Fill, NegativeIndices, OutOfBounds
@@ -64,11 +64,17 @@ class IndexOp(CheckedOp):
 
     def require_indices(self, x: TensorSpec, indices: TensorSpec) -> None:
         """The part of the type rule that all index operations share; call it when ranks and axes are known to be right."""
-        if not issubclass(indices.dtype, Integer):
-            raise DTypeError(f"indices must be of an integer type, got {indices.dtype.name}; write .cast(to=Int32) first")
+        require_integer(indices.dtype)
         for axis in self.addressed(x.shape, indices.shape):
             if self.out_of_bounds == "clip" and x.shape[axis] == 0 and 0 not in indices.shape and is_static(indices.shape):
                 raise ShapeError(f"axis {axis} must have an element to clip indices to, got size 0")
+
+
+def require_integer(dtype: DType) -> None:
+    """Refuse indices of another kind, by name."""
+    if not issubclass(dtype, Integer):
+        remedy = "to choose by a mask write mask.select(a, b)" if dtype is Bool else "write .cast(to=Int32) first"
+        raise DTypeError(f"indices must be of an integer type, got {dtype.name}; {remedy}")
 
 
 def choose_mode(given: OutOfBounds | None, options: CompileOptions, dtype: DType, *, scatter: bool) -> OutOfBounds:
@@ -224,8 +230,7 @@ def index_array(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], DTyp
     dtype = as_dtype(array.dtype)
     if array.size == 0 and not issubclass(dtype, Integer):
         return array.astype(np.int32), Int32
-    if not issubclass(dtype, Integer):
-        raise DTypeError(f"indices must be of an integer type, got {dtype.name}")
+    require_integer(dtype)
     if dtype.bits == 64 and (array.size == 0 or (int(array.min()) >= -(2**31) and int(array.max()) <= INT32_MAX)):
         return array.astype(np.int32), Int32
     return array, dtype

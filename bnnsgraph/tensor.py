@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from bnnsgraph.handle import D, Handle
+from bnnsgraph.handle import D
 from bnnsgraph.ops.activation import ActivationMethods
 from bnnsgraph.ops.arithmetic import ArithmeticMethods
 from bnnsgraph.ops.casting import CastingMethods
@@ -18,7 +18,7 @@ from bnnsgraph.ops.padding import PaddingMethods
 from bnnsgraph.ops.pooling import PoolingMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
-from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods
+from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods, is_array
 from bnnsgraph.ops.sorting import SortingMethods
 from bnnsgraph.ops.trigonometry import TrigonometryMethods
 from bnnsgraph.spec import format_shape
@@ -75,7 +75,7 @@ class Tensor(
             IndexOutOfBoundsError: an integer is outside its axis.
             ShapeError: more items than axes, or a range that ends before it starts.
         """
-        if isinstance(key, (Handle, list)) or hasattr(key, "__array__"):
+        if is_array(key):
             return self.gather(cast("Any", key), 0)
         return self._slice(key)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, cast
 
+import numpy as np
+
 from bnnsgraph.errors import IndexOutOfBoundsError, ParameterError, ShapeError
 from bnnsgraph.graph import Argument, Constant, Op
 from bnnsgraph.handle import D, Handle, Operand
@@ -62,6 +64,11 @@ def as_items(key: object) -> tuple[object, ...]:
     return cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
 
 
+def is_array(item: object) -> bool:
+    """Whether an item of a subscript is a tensor or array of positions; NumPy's scalars are numbers."""
+    return isinstance(item, (Handle, list)) or (hasattr(item, "__array__") and not isinstance(item, np.generic))
+
+
 def normalize_items(key: object, rank: int) -> tuple[Item, ...]:
     """One item an axis: an index, which removes the axis, or a span."""
     items = as_items(key)
@@ -87,10 +94,10 @@ def _item(item: object) -> Item:
         return Span(_end(parts.start, "the start of a slice"), _end(parts.stop, "the end of a slice"), step)
     if item is None:
         raise ParameterError("a subscript must not hold None; write .unsqueeze(axis=...)")
-    if isinstance(item, (Handle, list)) or hasattr(item, "__array__"):
+    if is_array(item):
         raise ParameterError(
-            "a subscript must be integers, slices and '...'; to choose by a tensor or array write .gather(indices, axis), "
-            "and to choose by a mask mask.select(a, b)"
+            f"a subscript must be integers, slices and '...', got {type(item).__name__}; to choose by a tensor "
+            "or array write .gather(indices, axis), to replace .scatter(...), and to choose by a mask mask.select(a, b)"
         )
     return as_integer(item, "a subscript")
 
@@ -111,6 +118,8 @@ def _bounds(span: Span, size: Any) -> tuple[Any, Any, Any]:
     begin = _position(start, size) if start is not None else (0 if step > 0 else size - 1)
     end = _position(stop, size) if stop is not None else (size if step > 0 else -1)
     distance = end - begin if step > 0 else begin - end
+    if isinstance(distance, int) and distance < 0:
+        raise ShapeError(f"a slice must not end before it starts, got {span!r} on an axis of size {size}")
     return begin, distance if abs(step) == 1 else (distance + abs(step) - 1) // abs(step), step
 
 
