@@ -220,9 +220,10 @@ class Graph:
         result_names: one name an output.
         updates: for each in-out argument, in declaration order, its value after the run.
         nodes: what the results need, every node after its operands.
+        uses_64_bit: whether any value has 64-bit elements, or an axis too long for a 32-bit index.
     """
 
-    __slots__ = ("__weakref__", "arguments", "nodes", "options", "result_names", "results", "updates")
+    __slots__ = ("__weakref__", "arguments", "nodes", "options", "result_names", "results", "updates", "uses_64_bit")
 
     def __init__(
         self,
@@ -238,6 +239,7 @@ class Graph:
         self.updates = dict(updates or {})
         self.options = options or CompileOptions()
         self.nodes = _needed([*arguments, *results, *self.updates.values()])
+        self.uses_64_bit = any(_is_wide(spec) for spec in self.specs)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -341,6 +343,10 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({', '.join(self.argument_names)} -> {', '.join(self.result_names)}; {len(self.nodes)} nodes)"
+
+
+def _is_wide(spec: TensorSpec) -> bool:
+    return spec.dtype.bits == 64 or any(isinstance(size, int) and size >= 2**31 for size in spec.shape)
 
 
 def argument_of(value: Value) -> Argument:
