@@ -252,14 +252,6 @@ class Graph:
         return (spec for node in self.nodes for spec in node.outputs)
 
     @property
-    def uses_64_bit(self) -> bool:
-        """Whether any value has 64-bit elements, or an axis too long for a 32-bit index."""
-        return any(
-            (spec.dtype.bits == 64) or any(isinstance(size, int) and size >= 2**31 for size in spec.shape)
-            for spec in self.specs
-        )
-
-    @property
     def is_static(self) -> bool:
         """Whether the size of every argument is known."""
         return all(isinstance(size, int) for value in self.arguments for size in value.spec.shape)
