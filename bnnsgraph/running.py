@@ -13,7 +13,7 @@ from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteErr
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node
 from bnnsgraph.handle import convert
 from bnnsgraph.spec import Shape, TensorSpec, is_static
-from bnnsgraph.xla import jax
+from bnnsgraph.xla import jax, jnp
 
 
 class Compilation(NamedTuple):
@@ -185,4 +185,4 @@ class Runner:
     def pure(self, arrays: Sequence[Any]) -> Outcome:
         """Run without checks, in whatever transformation of JAX is under way."""
         with x64(self.graph):
-            return self.placed().pure(*[self.convert(index, array) for index, array in enumerate(arrays)])
+            return self.placed().pure(*[jnp.asarray(self.convert(index, array)) for index, array in enumerate(arrays)])

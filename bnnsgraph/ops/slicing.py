@@ -12,7 +12,7 @@ from bnnsgraph.errors import IndexOutOfBoundsError, ParameterError, ShapeError
 from bnnsgraph.graph import Argument, Constant, Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.sizes import UNKNOWN, Dimension
-from bnnsgraph.spec import Shape, TensorSpec, as_integer, broadcast_shapes, format_shape, require_same_dtype
+from bnnsgraph.spec import Shape, TensorSpec, as_integer, equal_size, format_shape, require_same_dtype
 from bnnsgraph.xla import jnp, lax
 
 if TYPE_CHECKING:
@@ -164,11 +164,8 @@ class SliceUpdate(Op):
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         require_same_dtype(x=x, value=value)
         part = sliced(x.shape, self.items)
-        try:
-            fits = broadcast_shapes(part, value.shape) == part
-        except ShapeError:
-            fits = False
-        if not fits:
+        pairs = zip(reversed(part), reversed(value.shape), strict=False)
+        if value.rank > len(part) or any(size != 1 and equal_size(whole, size) is None for whole, size in pairs):
             raise ShapeError(f"value must broadcast to the slice, {format_shape(part)}, got {format_shape(value.shape)}")
         return x
 
