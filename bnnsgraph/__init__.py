@@ -45,6 +45,8 @@ from bnnsgraph.ops.sorting import SortOrder as SortOrder
 from bnnsgraph.options import CompileOptions as CompileOptions
 from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
+from bnnsgraph.recurrence import Activation as Activation
+from bnnsgraph.recurrence import Direction as Direction
 from bnnsgraph.tensor import Tensor as Tensor
 from bnnsgraph.windows import ConvolutionPadding as ConvolutionPadding
 from bnnsgraph.windows import PoolingPadding as PoolingPadding

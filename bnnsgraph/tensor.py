@@ -13,9 +13,11 @@ from bnnsgraph.ops.convolution import ConvolutionMethods
 from bnnsgraph.ops.elementwise import ElementwiseMethods
 from bnnsgraph.ops.gathering import GatherMethods
 from bnnsgraph.ops.linear import LinearMethods
+from bnnsgraph.ops.lstm import LSTMMethods
 from bnnsgraph.ops.movement import MovementMethods
 from bnnsgraph.ops.padding import PaddingMethods
 from bnnsgraph.ops.pooling import PoolingMethods
+from bnnsgraph.ops.recurrent import RecurrentMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
 from bnnsgraph.ops.slicing import SliceIndex, SlicingMethods, is_array
@@ -42,6 +44,8 @@ class Tensor(
     ScatterMethods[D],
     ReductionMethods[D],
     SortingMethods[D],
+    RecurrentMethods[D],
+    LSTMMethods[D],
     LinearMethods[D],
     ConvolutionMethods[D],
     PoolingMethods[D],
