@@ -188,6 +188,18 @@ def as_number(value: object, subject: str, *, finite: bool = True) -> float:
     return number
 
 
+def as_epsilon(value: object) -> float:
+    """``value`` as what is added to a variance or to a sum of squares: a number of at least 0.
+
+    >>> as_epsilon(0)
+    0.0
+    """
+    number = as_number(value, "epsilon")
+    if number < 0:
+        raise ParameterError(f"epsilon must be at least 0, got {number}")
+    return number
+
+
 def normalize_axis(axis: int, rank: int, subject: str = "axis") -> int:
     """The axis counted from the front.
 

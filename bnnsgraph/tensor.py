@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bnnsgraph.handle import D
 from bnnsgraph.ops.activation import ActivationMethods
 from bnnsgraph.ops.arithmetic import ArithmeticMethods
+from bnnsgraph.ops.axiswise import AxiswiseMethods
 from bnnsgraph.ops.casting import CastingMethods
 from bnnsgraph.ops.comparison import ComparisonMethods
 from bnnsgraph.ops.convolution import ConvolutionMethods
@@ -15,6 +16,7 @@ from bnnsgraph.ops.gathering import GatherMethods
 from bnnsgraph.ops.linear import LinearMethods
 from bnnsgraph.ops.lstm import LSTMMethods
 from bnnsgraph.ops.movement import MovementMethods
+from bnnsgraph.ops.normalization import NormalizationMethods
 from bnnsgraph.ops.padding import PaddingMethods
 from bnnsgraph.ops.pooling import PoolingMethods
 from bnnsgraph.ops.recurrent import RecurrentMethods
@@ -43,6 +45,8 @@ class Tensor(
     GatherMethods[D],
     ScatterMethods[D],
     ReductionMethods[D],
+    AxiswiseMethods[D],
+    NormalizationMethods[D],
     SortingMethods[D],
     RecurrentMethods[D],
     LSTMMethods[D],
