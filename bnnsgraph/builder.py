@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
@@ -65,15 +66,17 @@ class Builder:
             ArgumentError: the name is taken, or is no identifier.
         """
         name = f"argument_{len(self._arguments)}" if name is None else name
-        if not name.isidentifier():
+        if not is_identifier(name):
             raise ArgumentError(f"the name of an argument must be a Python identifier, got {name!r}")
         if name in self._arguments:
             raise ArgumentError(
                 f"names of arguments must differ, got {name!r} twice",
                 f"first declared at {self._arguments[name]._value.node.origin}",  # pyright: ignore[reportPrivateUsage]
             )
+        if not isinstance(intent, Intent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(f"intent must be Intent.INPUT or Intent.INPUT_OUTPUT, got {intent!r}")
         spec = TensorSpec(as_dtype(data_type), as_shape(shape))
-        value = self._recorder.record(Argument(name, spec, Intent(intent)))[0]
+        value = self._recorder.record(Argument(name, spec, intent))[0]
         self._recorder.arguments.append(value)
         self._arguments[name] = tensor = Tensor[Any](self._recorder, value, name)
         return tensor
@@ -190,6 +193,15 @@ class Builder:
         return Graph(self._recorder.arguments, values, final, updates, self._recorder.options)
 
 
+def is_identifier(name: object) -> bool:
+    """Whether ``name`` can name an argument or an output.
+
+    >>> is_identifier("x"), is_identifier("my x"), is_identifier("class"), is_identifier(3)
+    (True, False, False, False)
+    """
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+
+
 def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
@@ -210,8 +222,10 @@ def _named_results(results: object) -> tuple[list[str | None], list[Tensor[Any]]
     for name, tensor in zip(names, tensors, strict=True):
         if not isinstance(tensor, Tensor):
             raise UnableToMakeGraphError(f"the block must return tensors, got {type(tensor).__name__} ({_short(tensor)})")
-        if name is not None and not (isinstance(name, str) and name.isidentifier()):
-            raise UnableToMakeGraphError(f"the name of an output must be a Python identifier, got {name!r}")
+        if name is not None and (not is_identifier(name) or name.startswith("_")):
+            raise UnableToMakeGraphError(
+                f"the name of an output must be a Python identifier without a leading underscore, got {name!r}"
+            )
     return names, tensors
 
 

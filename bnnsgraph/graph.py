@@ -52,7 +52,7 @@ class Op:
 
     def __str__(self) -> str:
         shown: list[str] = []
-        for field in fields(self):
+        for field in sorted(fields(self), key=lambda field: field.kw_only is True):  # as they are written
             value = getattr(self, field.name)
             if field.repr and (field.default is MISSING or value != field.default):
                 shown.append(f"{field.name}={value!r}")

@@ -199,8 +199,9 @@ def as_array(values: object, dtype: DType | None = None) -> np.ndarray[Any, Any]
         raise ShapeError(f"values must be a number or rows of equal length, got {_short(values)}") from None
     except OverflowError:
         array = np.asarray(values, dtype=object)
-    if array.dtype == object and dtype is not None:
-        raise DTypeError(f"values must be numbers that fit {dtype.name}, got {_short(values)}")
+    if array.dtype.kind in "OSUMm":
+        limit = f" that fit {dtype.name}" if dtype is not None else ""
+        raise DTypeError(f"values must be numbers{limit}, got {_short(values)}")
     as_dtype(array.dtype)
     return array
 

@@ -96,12 +96,13 @@ def choose_mode(given: OutOfBounds | None, options: CompileOptions, dtype: DType
 
 def _require_fill_value(mode: Fill, dtype: DType) -> None:
     value = np.asarray(mode.value)
-    kind = as_dtype(value.dtype)
+    kind = value.dtype.kind if value.ndim == 0 else "none"
     if issubclass(dtype, Floating):
-        fits = value.ndim == 0 and issubclass(kind, (Floating, Integer))
+        with np.errstate(over="ignore"):
+            fits = kind in ("f", "i", "u", "V") and (np.isinf(value) or not np.isinf(value.astype(dtype.numpy)))
     elif issubclass(dtype, Integer):
         bounds = np.iinfo(dtype.numpy)
-        fits = value.ndim == 0 and issubclass(kind, Integer) and bounds.min <= int(value) <= bounds.max
+        fits = kind in ("i", "u") and bounds.min <= int(value) <= bounds.max
     else:
         fits = isinstance(mode.value, (bool, np.bool_))
     if not fits:

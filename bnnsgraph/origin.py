@@ -8,6 +8,7 @@ import sys
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_JAX = os.sep + os.path.join("jax", "_src", "")  # while a function is transformed, the user's frame is behind JAX's
 _PROGRAMS = frozenset({_PACKAGE + "demo.py"})  # written as a user would: their lines are a user's lines
 _internal: dict[str, bool] = {}  # file name -> whether it is this package's; decided once a file
 
@@ -24,15 +25,18 @@ class Origin(NamedTuple):
         """The source line without its indentation; empty when the source is not at hand."""
         return linecache.getline(self.file, self.line).strip()
 
+    @property
+    def place(self) -> str:
+        """File and line."""
+        notebook = "ipykernel" in self.file or "ipython-input" in self.file
+        return f"{'notebook cell' if notebook else os.path.basename(self.file)}:{self.line}"
+
     def __str__(self) -> str:
-        name = os.path.basename(self.file)
-        if "ipykernel" in self.file:
-            name = "notebook cell"
-        return f"{name}:{self.line} ({self.function})"
+        return f"{self.place} ({self.function})"
 
 
 def here() -> Origin:
-    """The innermost frame outside this package.
+    """The innermost frame outside this package and JAX.
 
     >>> here().function
     '<module>'
@@ -42,7 +46,11 @@ def here() -> Origin:
         file = frame.f_code.co_filename
         internal = _internal.get(file)
         if internal is None:
-            internal = _internal[file] = file.startswith(_PACKAGE) and file not in _PROGRAMS
+            internal = (file.startswith(_PACKAGE) and file not in _PROGRAMS) or _JAX in file
+            if file == "<string>":  # a program given to python -c, or a method that dataclasses wrote for this package
+                internal = frame.f_globals.get("__name__", "").startswith("bnnsgraph.")
+            else:
+                _internal[file] = internal
         if not internal or frame.f_back is None:
             return Origin(file, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back

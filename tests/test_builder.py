@@ -74,7 +74,7 @@ def test_constants_are_copied() -> None:
     ("arguments", "error", "words"),
     [
         ({"values": [[1.0], [1.0, 2.0]]}, bg.ShapeError, "values must be a number or rows of equal length, got [[1.0], [1.0, 2.0]]"),
-        ({"values": ["a"]}, bg.DTypeError, "the element type must be one of float16"),
+        ({"values": ["a"]}, bg.DTypeError, "values must be numbers, got ['a']"),
         ({"values": [300], "data_type": bg.Int8}, bg.DTypeError, "values must fit int8, [-128, 127], got 300"),
         ({"values": [-1], "data_type": bg.UInt8}, bg.DTypeError, "values must fit uint8, [0, 255], got -1"),
         ({"values": [1.5], "data_type": bg.Int32}, bg.DTypeError, "values must be integers to be used with a int32 tensor"),

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
 from bnnsgraph.graph import Argument, Constant, Graph, Intent, Node, Value
-from bnnsgraph.origin import Origin
-
-
-def place(origin: Origin) -> str:
-    """File and line of a recorded operation."""
-    return (
-        "notebook cell:" + str(origin.line) if "ipykernel" in origin.file else f"{os.path.basename(origin.file)}:{origin.line}"
-    )
 
 
 def operation(node: Node) -> str:
@@ -40,7 +30,8 @@ def call(text: str, operands: str) -> str:
 def describe(value: Value, name: str | None) -> str:
     """One line: name, type, operation, place."""
     label = f"{name}: " if name else ""
-    where = "" if value.node.origin.file.startswith("<") else f"  {place(value.node.origin)}"
+    where = value.node.origin.place
+    where = "" if where.startswith("<") else f"  {where}"  # nobody can look up a line of a prompt
     return f"{label}{value.spec} {operation(value.node)}{where}"
 
 
@@ -56,7 +47,7 @@ def listing(graph: Graph) -> str:
         text = call(operation(node), operands)
         if label and isinstance(node.op, Argument):
             text = f"{label}: {text}"
-        rows.append((f"%{number}", ", ".join(map(str, node.outputs)), text, place(node.origin)))
+        rows.append((f"%{number}", ", ".join(map(str, node.outputs)), text, node.origin.place))
     for update_of, value in graph.updates.items():
         op = update_of.node.op
         rows.append(("update", str(value.spec), f"{getattr(op, 'name', '')} = {names[value.node, value.index]}", ""))
@@ -67,4 +58,4 @@ def listing(graph: Graph) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-__all__ = ["describe", "listing", "operation", "place"]
+__all__ = ["describe", "listing", "operation"]
