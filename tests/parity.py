@@ -54,10 +54,8 @@ REASONS: dict[str, str] = {
     "BNNSGraph.Error.unableToCreateContext": FILES,
     "BNNSGraph.Error.unableToCreateGraph": FILES,
     "BNNSGraph.Error.unableToExecute": "a failed run says what failed: `IndexOutOfBoundsError`, `ShapeError`, `ArgumentError`",
-    "Context.executeFunction(_:arguments:) [pointers]": POINTERS,
     "Context.streamingAdvanceCount": "concerns streaming models that are read from files",
     "vImage.PixelBuffer.withBNNSTensor(_:)": "an image is an array of shape (height, width, channels)",
-    "BNNSTensor.shape": "",
 }
 
 
@@ -188,7 +186,9 @@ def rows() -> list[Counterpart]:
             elif "compileFromPath" in swift:
                 reason = FILES
         note = reason
-        if (found and "[async]" in swift) or "async" in swift.partition("[")[2]:
+        if found and "[pointers]" in swift:
+            note = POINTERS
+        elif found and "async" in swift.partition("[")[2]:
             note = "Python's call waits for the result"
         result.append(Counterpart(swift, group, found.python if found else None, note))
     return result

@@ -23,7 +23,7 @@ def programs(text: str) -> list[tuple[str, str]]:
     """Each Python block, and the ``text`` block directly below it: what it prints."""
     blocks = list(FENCE.finditer(text))
     found: list[tuple[str, str]] = []
-    for block, below in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, below in zip(blocks, [*blocks[1:], None][: len(blocks)], strict=True):
         if block[1] == "python":
             shown = below is not None and below[1] == "text" and not text[block.end() : below.start()].strip()
             found.append((block[2], below[2] if shown and below else ""))
