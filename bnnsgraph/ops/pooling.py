@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-import math
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -142,24 +143,25 @@ class Pooling(Op):
                 lowest = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
                 return over(x, lowest, lax.max)
             case "average":
-                return (over(wide, 0, lax.add) / self.divisor(x).astype(wide.dtype)).astype(x.dtype)
+                total = over(wide, 0, lax.add)
+                return (total / self.divisor(x.shape, total.shape).astype(total.dtype)).astype(x.dtype)
             case "L2_NORM":
                 squares = over(lax.square(wide), 0, lax.add)
                 nothing = squares == 0  # where the root has no derivative, and ours is 0
                 root = jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, 1, squares)))
                 return root.astype(x.dtype)
 
-    def divisor(self, x: jax.Array) -> jax.Array:
-        """How many elements each window averages."""
+    def divisor(self, shape: Sequence[Any], windows: Sequence[Any]) -> jax.Array:
+        """How many elements each window averages, for the shapes of x and of the result."""
         counts: list[jax.Array] = []
-        for axis, size in enumerate(x.shape[2:]):
+        for axis, size in enumerate(shape[2:]):
             kernel, stride = self.kernel_size[axis], self.strides[axis]
             before, after = self.padding.around(axis, size, kernel, stride)
-            first = lax.iota(jnp.int32, self.count(axis, size)) * stride - before
+            first = lax.iota(jnp.int32, windows[axis + 2]) * stride - before
             low, high = (-before, size + after) if self.function.include_padding else (0, size)
-            counts.append(jnp.minimum(first + kernel, high) - jnp.maximum(first, low))
-        others = [tuple(other for other in range(x.ndim) if other != axis + 2) for axis in range(len(counts))]
-        return math.prod(lax.expand_dims(count, axes) for count, axes in zip(counts, others, strict=True))  # pyright: ignore[reportReturnType, reportArgumentType, reportCallIssue]
+            count = jnp.minimum(first + kernel, high) - jnp.maximum(first, low)
+            counts.append(lax.expand_dims(count, [other for other in range(len(shape)) if other != axis + 2]))
+        return functools.reduce(operator.mul, counts)
 
 
 class PoolingMethods(Handle[D]):

@@ -1,0 +1,409 @@
+"""Convolutions and poolings over combinations of their parameters, against loops in NumPy, OpenVINO and ONNX Runtime.
+
+The values are small whole numbers, so that sums are exact and every answer but a division or a root is met exactly.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import bnnsgraph as bg
+from tests import window_definition as definition
+from tests.window_definition import FUNCTIONS, Array, Padding, padding_of, product
+
+FEW_UNITS = 4 * 2.0**-24
+"""Two roundings here (a division; a root of a rounded sum) and two there, each of half a unit in the last place."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: a convolution or a pooling of an array of one shape."""
+
+    kind: str
+    shape: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: Padding
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+    extra: tuple[int, ...] = ()
+    ceiling: bool = False
+
+    @property
+    def weight(self) -> tuple[int, ...]:
+        """Three channels out for each group."""
+        if self.kind == "conv":
+            return (3 * self.groups, self.shape[1] // self.groups, *self.kernel)
+        return (self.shape[1], 3, *self.kernel)
+
+    @property
+    def extents(self) -> list[int]:
+        """How many places the window spans on each axis."""
+        steps = self.dilations or (1,) * len(self.kernel)
+        return [(size - 1) * step + 1 for size, step in zip(self.kernel, steps, strict=True)]
+
+    @property
+    def amounts(self) -> list[tuple[int, int]]:
+        """The padding of each axis."""
+        return definition.amounts(self.padding, self.shape[2:], self.extents, self.strides)
+
+    @property
+    def same(self) -> bool:
+        """Whether the output's size follows from the stride alone."""
+        return self.padding in ("SAME", "LOWER")
+
+    @property
+    def gaps(self) -> bool:
+        """Whether neighbouring windows leave places out."""
+        return any(extent < stride for extent, stride in zip(self.extents, self.strides, strict=True))
+
+    @property
+    def possible(self) -> bool:
+        """Whether the library takes it."""
+        rooms = [
+            size + before + after - extent
+            for size, extent, (before, after) in zip(self.shape[2:], self.extents, self.amounts, strict=True)
+        ]
+        if self.kind == "conv":
+            return self.same or min(rooms) >= 0
+        if self.kind == "conv_transpose":
+            limits = zip(self.extra, self.strides, self.dilations, strict=True)
+            return all(extra < max(step) for extra, *step in limits) and not (self.same and any(self.extra))
+        low = [1 - stride if self.ceiling else 0 for stride in self.strides]
+        fits = self.same or all(room >= least for room, least in zip(rooms, low, strict=True))
+        return fits and all(max(ends) < kernel for ends, kernel in zip(self.amounts, self.kernel, strict=True))
+
+    def ours(self, x: Any, weight: Any) -> Any:
+        """The call as a user writes it."""
+        padding = padding_of(self.padding)
+        match self.kind:
+            case "conv":
+                return x.conv(weight, self.strides, padding=padding, dilations=self.dilations, group_count=self.groups)
+            case "conv_transpose":
+                return x.conv_transpose(
+                    weight, self.strides, padding=padding, output_padding_values=self.extra, dilations=self.dilations,
+                    group_count=self.groups,
+                )  # fmt: skip
+            case _:
+                mode = bg.CeilingMode.CEILING if self.ceiling else bg.CeilingMode.FLOOR
+                return x.pooling(FUNCTIONS[self.kind], self.kernel, self.strides, padding, mode)
+
+    def defined(self, x: Array, weight: Array) -> Array:
+        """The answer of the loops."""
+        match self.kind:
+            case "conv":
+                return definition.conv(x, weight, self.strides, None, self.padding, self.dilations, self.groups)
+            case "conv_transpose":
+                return definition.conv_transpose(
+                    x, weight, self.strides, None, self.padding, self.extra, self.dilations, self.groups
+                )
+            case _:
+                return definition.pooling(x, self.kind, self.kernel, self.strides, self.padding, self.ceiling)
+
+
+def cases(kind: str) -> list[Case]:
+    """Every combination of the parameters that the library takes."""
+    paddings = ["VALID", "SAME", "LOWER", (1, 1), (0, 2), (2, 1)]
+    if kind in ("conv", "conv_transpose"):
+        one = product(
+            shape=[(2, 4, 7)], kernel=[(1,), (2,), (4,)], strides=[(1,), (2,), (3,)], padding=paddings, dilations=[(1,), (2,)],
+            groups=[1, 2, 4], extra=[(0,), (1,)] if kind == "conv_transpose" else [()],
+        )  # fmt: skip
+        two = product(
+            shape=[(1, 2, 6, 5)], kernel=[(2, 3), (3, 1)], strides=[(1, 2), (3, 2)],
+            padding=["VALID", "SAME", "LOWER", (0, 1, 2, 1)], dilations=[(1, 1), (2, 1)], groups=[1, 2],
+            extra=[(0, 0), (1, 0)] if kind == "conv_transpose" else [()],
+        )  # fmt: skip
+    else:
+        one = product(
+            shape=[(2, 2, 7), (1, 2, 6)], kernel=[(1,), (2,), (3,), (4,)], strides=[(1,), (2,), (3,)], padding=paddings,
+            ceiling=[False, True],
+        )  # fmt: skip
+        two = product(
+            shape=[(1, 2, 6, 5)], kernel=[(2, 3), (3, 2)], strides=[(1, 2), (3, 2)],
+            padding=["VALID", "SAME", "LOWER", (0, 1, 1, 1), (1, 0, 0, 1)], ceiling=[False, True],
+        )  # fmt: skip
+    return [case for case in (Case(kind, **choice) for choice in [*one, *two]) if case.possible]
+
+
+class Sweep:
+    """Cases of one kind, with the operands that they share, answered by one program of each library."""
+
+    def __init__(self, kind: str, chosen: Sequence[Case]) -> None:
+        self.cases = chosen
+        rng = np.random.default_rng(len(kind))
+        shapes = {case.shape for case in self.cases} | {case.weight for case in self.cases}
+        self.arrays = {shape: rng.integers(-9, 10, shape).astype(np.float32) for shape in sorted(shapes)}
+
+    def operands(self, case: Case) -> tuple[Array, Array]:
+        """The array and the weight of a case."""
+        return self.arrays[case.shape], self.arrays[case.weight]
+
+    @functools.cached_property
+    def ours(self) -> list[Array]:
+        """This library's answers."""
+
+        def block(builder: bg.Builder) -> list[Any]:
+            tensors = {shape: builder.argument(f"a{index}", bg.Float32, shape) for index, shape in enumerate(self.arrays)}
+            return [case.ours(tensors[case.shape], tensors[case.weight]) for case in self.cases]
+
+        return [np.asarray(result) for result in bg.make_context(block)(*self.arrays.values())]
+
+    def check(self, wanted: Sequence[Array], answered: Sequence[Case]) -> None:
+        """Compare with an oracle's answers to some of the cases."""
+        ours = dict(zip(self.cases, self.ours, strict=True))
+        for case, answer in zip(answered, wanted, strict=True):
+            assert ours[case].shape == answer.shape, case
+            exact = case.kind in ("conv", "conv_transpose", "max")
+            np.testing.assert_allclose(ours[case], answer, rtol=0 if exact else FEW_UNITS, err_msg=str(case))
+
+    def check_loops(self) -> None:
+        """Compare with the loops."""
+        self.check([case.defined(*self.operands(case)).astype(np.float32) for case in self.cases], self.cases)
+
+
+@functools.cache
+def sweep(kind: str) -> Sweep:
+    """Some of the combinations, drawn once; the long test has them all."""
+    every = cases(kind)
+    drawn = np.random.default_rng(0).permutation(len(every))[:40]
+    return Sweep(kind, [every[index] for index in sorted(drawn)])
+
+
+KINDS = ["conv", "conv_transpose", *FUNCTIONS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loops(kind: str) -> None:
+    sweep(kind).check_loops()
+
+
+AUTO_PAD = {"VALID": "valid", "SAME": "same_upper", "LOWER": "same_lower"}
+
+
+def openvino_node(case: Case, x: Any, weight: Any) -> Any:
+    """The case as an operation of OpenVINO, or None where it has none."""
+    import openvino.opset14 as ov
+
+    strides = list(case.strides)
+    begins, ends = ([pair[side] for pair in case.amounts] for side in (0, 1))
+    auto = AUTO_PAD[case.padding] if isinstance(case.padding, str) else "explicit"
+    match case.kind:
+        case "conv":
+            if case.groups == 1:
+                return ov.convolution(x, weight, strides, begins, ends, list(case.dilations), auto_pad=auto)
+            parts = [case.groups, case.weight[0] // case.groups, *case.weight[1:]]
+            return ov.group_convolution(
+                x, ov.reshape(weight, parts, False), strides, begins, ends, list(case.dilations), auto_pad=auto
+            )
+        case "conv_transpose":
+            output = None
+            if case.same:  # the odd place is cut off the other end there
+                auto = "same_lower" if auto == "same_upper" else "same_upper"
+                output = ov.constant([size * stride for size, stride in zip(case.shape[2:], strides, strict=True)])
+            rest = {"auto_pad": auto, "output_padding": list(case.extra)}
+            if case.groups == 1:
+                return ov.convolution_backprop_data(x, weight, strides, output, begins, ends, list(case.dilations), **rest)
+            parts = [case.groups, case.weight[0] // case.groups, *case.weight[1:]]
+            return ov.group_convolution_backprop_data(
+                x, ov.reshape(weight, parts, False), strides, output, begins, ends, list(case.dilations), **rest
+            )
+        case "max":
+            rounding = "ceil_torch" if case.ceiling else "floor"
+            ones = [1] * len(strides)
+            return ov.max_pool(x, strides, ones, begins, ends, list(case.kernel), rounding, auto).output(0)
+        case "average" | "average_all":
+            rounding = "ceil_torch" if case.ceiling else "floor"
+            return ov.avg_pool(x, strides, begins, ends, list(case.kernel), case.kind == "average", rounding, auto)
+        case _:
+            return None
+
+
+def openvino_answers(found: Sweep, answered: Sequence[Case]) -> list[Array]:
+    """One model with a result for each case, run in float32."""
+    openvino = pytest.importorskip("openvino")
+    import openvino.opset14 as ov
+
+    parameters = {shape: ov.parameter(shape, np.float32) for shape in found.arrays}
+    results = [openvino_node(case, parameters[case.shape], parameters[case.weight]) for case in answered]
+    model = openvino.Model(results, list(parameters.values()))
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    outputs = compiled(list(found.arrays.values()))
+    return [np.array(outputs[index]) for index in range(len(results))]
+
+
+def openvino_answers_alike(case: Case) -> bool:
+    """Whether OpenVINO has the operation, and the same rule.
+
+    Where ceiling mode makes a window reach beyond the padding, its averages with padding have another divisor; ONNX Runtime's
+    have ours.
+    """
+    beyond = any(
+        (-(size + sum(ends) - kernel) % stride) > 0
+        for size, ends, kernel, stride in zip(case.shape[2:], case.amounts, case.kernel, case.strides, strict=True)
+    )
+    return case.kind != "l2" and not (case.kind == "average_all" and case.ceiling and beyond and not case.same)
+
+
+def onnx_node(case: Case, output: str) -> Any:
+    """The case as a node of ONNX."""
+    from onnx import helper
+
+    parameters: dict[str, Any] = {"strides": case.strides}
+    if isinstance(case.padding, str):
+        parameters["auto_pad"] = AUTO_PAD[case.padding].upper()
+    else:
+        parameters["pads"] = [pair[side] for side in (0, 1) for pair in case.amounts]
+    x, weight = map(str, (case.shape, case.weight))
+    if case.kind in ("conv", "conv_transpose"):
+        parameters |= {"dilations": case.dilations, "group": case.groups}
+        if case.kind == "conv":
+            return helper.make_node("Conv", [x, weight], [output], **parameters)
+        return helper.make_node("ConvTranspose", [x, weight], [output], output_padding=case.extra, **parameters)
+    parameters |= {"kernel_shape": case.kernel, "ceil_mode": int(case.ceiling)}
+    match case.kind:
+        case "max":
+            return helper.make_node("MaxPool", [x], [output], **parameters)
+        case "l2":
+            return helper.make_node("LpPool", [x], [output], p=2, **parameters)
+        case _:
+            included = int(case.kind == "average_all")
+            return helper.make_node("AveragePool", [x], [output], count_include_pad=included, **parameters)
+
+
+def onnx_answers(found: Sweep, answered: Sequence[Case]) -> list[Array]:
+    """One ONNX model with a result for each case, run by ONNX Runtime."""
+    runtime = pytest.importorskip("onnxruntime")
+    from onnx import TensorProto, helper
+
+    results = [f"result_{index}" for index in range(len(answered))]
+    graph = helper.make_graph(
+        [onnx_node(case, name) for case, name in zip(answered, results, strict=True)],
+        "cases",
+        [helper.make_tensor_value_info(str(shape), TensorProto.FLOAT, shape) for shape in found.arrays],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in results],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(results, {str(shape): array for shape, array in found.arrays.items()})
+
+
+def onnx_answers_alike(case: Case) -> bool:
+    """Whether ONNX Runtime has the parameters, and the same rule.
+
+    It refuses ``auto_pad`` with dilations or with gaps between the windows, and an ``output_padding`` that only the dilation
+    allows. A transposed convolution with gaps and ``auto_pad`` ends early there, at ``(size - 1) * stride + extent``, where the
+    pages of ONNX, OpenVINO and this library say ``size * stride``.
+    """
+    match case.kind:
+        case "conv":
+            return not (case.same and max(case.dilations) > 1)
+        case "conv_transpose":
+            early = case.same and case.gaps
+            return not early and all(extra < stride for extra, stride in zip(case.extra, case.strides, strict=True))
+        case _:
+            return not (case.same and case.gaps and case.kind == "max")
+
+
+ORACLES: dict[str, tuple[Callable[[Sweep, Sequence[Case]], list[Array]], Callable[[Case], bool]]] = {
+    "openvino": (openvino_answers, openvino_answers_alike),
+    "onnxruntime": (onnx_answers, onnx_answers_alike),
+}
+
+
+def check_oracle(found: Sweep, name: str) -> None:
+    """Compare with the oracle where it has the same rule, which is nearly everywhere."""
+    answers, alike = ORACLES[name]
+    answered = [case for case in found.cases if alike(case)]
+    assert len(answered) > 0.7 * len(found.cases)
+    found.check(answers(found, answered), answered)
+
+
+each_oracle = pytest.mark.parametrize(
+    ("oracle", "kind"), [(name, kind) for name in ORACLES for kind in KINDS if (name, kind) != ("openvino", "l2")]
+)
+
+
+@each_oracle
+def test_oracle(oracle: str, kind: str) -> None:
+    check_oracle(sweep(kind), oracle)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_combination(kind: str) -> None:
+    every = Sweep(kind, cases(kind))
+    every.check_loops()
+    for oracle in ORACLES:
+        if (oracle, kind) != ("openvino", "l2"):
+            check_oracle(every, oracle)
+
+
+LENGTHS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: x.conv(np.ones((2, 2, 3)), [2]), "(length - 1)//2"),
+    (lambda x: x.conv(np.ones((2, 2, 3)), [2], padding=padding_of("SAME")), "(length + 1)//2"),
+    (lambda x: x.conv(np.ones((2, 2, 3)), [2], padding=padding_of([1, 1])), "(length + 1)//2"),
+    (lambda x: x.conv(np.ones((4, 1, 2)), [1], dilations=[3], group_count=2), "length - 3"),
+    (lambda x: x.conv_transpose(np.ones((2, 2, 3)), [2]), "2*length + 1"),
+    (lambda x: x.conv_transpose(np.ones((2, 2, 3)), [2], padding=padding_of("LOWER")), "2*length"),
+    (lambda x: x.conv_transpose(np.ones((2, 1, 4)), [3], None, padding_of([1, 2]), [2], group_count=2), "3*length"),
+    *[
+        (lambda x, f=function, m=mode, p=padding: x.pooling(f, [3], [2], padding_of(p), m), text)
+        for function in (FUNCTIONS["max"], FUNCTIONS["average"])
+        for mode, padding, text in [
+            (bg.CeilingMode.FLOOR, "VALID", "(length - 1)//2"),
+            (bg.CeilingMode.CEILING, "VALID", "length//2"),
+            (bg.CeilingMode.CEILING, [1, 1], "length//2 + 1"),
+            (bg.CeilingMode.FLOOR, "LOWER", "(length + 1)//2"),
+        ]
+    ],
+]
+
+
+def test_flexible_length() -> None:
+    """The sizes promised, and one artifact for all sizes that gives what a run of each size gives."""
+
+    @bg.make_context
+    def flexible(b: bg.Builder) -> list[Any]:
+        x = b.argument("x", bg.Float32, ["batch", 2, "length"])
+        return [call(x) for call, _ in LENGTHS]
+
+    assert [str(value.spec.shape[2]) for value in flexible.graph.results] == [text for _, text in LENGTHS]
+    artifact: Any = flexible.export(platforms=["cpu"], constraints=["length >= 4"])
+    for length in (4, 7):
+        values = np.random.default_rng(length).integers(-9, 10, (3, 2, length)).astype(np.float32)
+        exported = artifact.call(values)
+        for name, wanted in zip(flexible.graph.result_names, flexible(values), strict=True):
+            np.testing.assert_allclose(exported[name], wanted, rtol=FEW_UNITS)
+
+
+def test_gradients_in_16_bits() -> None:
+    """Those of float32, exactly, where all values are small whole numbers; mapped over a leading axis too."""
+    rng = np.random.default_rng(5)
+    x, weight = (rng.integers(-1, 2, shape).astype(np.float32) for shape in [(5, 2, 4, 6), (4, 2, 3)])
+
+    def gradients(kind: Any) -> list[np.ndarray[Any, Any]]:
+        def block(b: bg.Builder) -> Any:
+            first, second = b.argument("x", kind, x.shape[1:]), b.argument("w", kind, weight.shape)
+            narrow = first.conv(second, [2], padding=padding_of("SAME"), group_count=2)
+            wide = narrow.conv_transpose(second, [2], padding=padding_of([1, 0]), group_count=2)
+            pooled = wide.pooling(bg.PoolingFunction.MAX, [2], [1], padding_of("VALID"), bg.CeilingMode.FLOOR)
+            return (pooled.matmul(pooled, transpose_other=True) + pooled.linear(np.ones((4, pooled.shape[2])))).sum(None)
+
+        total = bg.make_context(block).function
+        mapped = jax.jit(jax.vmap(jax.grad(lambda a, b: total(a, b).astype(np.float32), (0, 1)), (0, None)))
+        return [np.asarray(g).astype(np.float32) for g in mapped(x.astype(kind.numpy), weight.astype(kind.numpy))]
+
+    wanted = gradients(bg.Float32)
+    assert all(np.abs(gradient).max() > 8 for gradient in wanted)
+    for got, exact in zip(gradients(bg.BFloat16), wanted, strict=True):
+        np.testing.assert_array_equal(got, exact)
