@@ -316,7 +316,7 @@ def test_calls_follow_the_definition(method: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("method", GATHERS + SCATTERS)
 def test_many_calls_follow_the_definition(method: str) -> None:
-    property_test(method, 400)()
+    property_test(method, 150)()
 
 
 @pytest.mark.parametrize("method", GATHERS + SCATTERS)

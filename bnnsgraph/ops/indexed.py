@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, TypedDict, cast
 
-from bnnsgraph.dtypes import Integer
+from bnnsgraph.dtypes import Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64
 from bnnsgraph.errors import GraphError, ShapeError
 from bnnsgraph.graph import Constant, located
 from bnnsgraph.handle import ArrayLike, Handle, as_array, own, own_copy
@@ -12,7 +12,11 @@ from bnnsgraph.indices import IndexOp, choose_mode, index_array, settle
 from bnnsgraph.options import NegativeIndices, OutOfBounds
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, require_equal_size
 
-Indices: TypeAlias = Handle[Integer] | Handle[Any] | ArrayLike
+Indices: TypeAlias = (
+    Handle[Int8] | Handle[Int16] | Handle[Int32] | Handle[Int64]
+    | Handle[UInt8] | Handle[UInt16] | Handle[UInt32] | Handle[UInt64]
+    | ArrayLike
+)  # fmt: skip
 """A tensor of any integer type, or integers that become a constant."""
 
 
