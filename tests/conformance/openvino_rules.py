@@ -104,7 +104,7 @@ COMPOSED: dict[str, tuple[str, ...]] = {
 def composed(b: bg.Builder, case: Case, operands: Sequence[Any]) -> bg.Tensor[Any]:
     """The peer's operation from several of ours."""
     data, indices, updates = operands
-    if data.data_type is bg.Bool:
+    if case.op == "ScatterNDUpdate-15":
         return of_bits(data, indices, updates, case.attrs["reduction"])
     return leading_part(data, indices, updates, **case.attrs)
 

@@ -90,10 +90,10 @@ class Suite:
         return [np.asarray(result) for result in (results if len(cases) > 1 else [results])]
 
 
-def assert_same(got: np.ndarray, case: Case) -> None:
+def assert_same(got: np.ndarray, expected: np.ndarray | None) -> None:
     """Dtype, shape and every bit."""
-    assert case.expected is not None
-    assert got.dtype == case.dtype
-    assert got.shape == case.shape
-    np.testing.assert_array_equal(got, case.expected)
-    assert got.tobytes() == case.expected.tobytes()
+    assert expected is not None
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(got, expected)
+    assert got.tobytes() == expected.tobytes()
