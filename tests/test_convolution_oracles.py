@@ -407,3 +407,26 @@ def test_gradients_in_16_bits() -> None:
     assert all(np.abs(gradient).max() > 8 for gradient in wanted)
     for got, exact in zip(gradients(bg.BFloat16), wanted, strict=True):
         np.testing.assert_array_equal(got, exact)
+
+
+@pytest.mark.parametrize("dtype", [bg.Float32, bg.Float16])
+def test_one_call_each(dtype: Any) -> None:
+    """One operation of XLA a call, with full products, and sums of 16-bit floats in float32."""
+
+    def lines(operation: str, call: Callable[[Any], Any]) -> list[str]:
+        program = bg.make_context(lambda b: call(b.argument("x", dtype, [2, 4, 6, 5]))).stablehlo()
+        return [line for line in program.splitlines() if f"stablehlo.{operation}" in line]
+
+    same, ones = padding_of("SAME"), np.ones
+    for found in (
+        lines("convolution", lambda x: x.conv(ones((6, 2, 3, 2)), [2, 1], ones(6), same, [1, 2], 2)),
+        lines("convolution", lambda x: x.conv_transpose(ones((4, 3, 3, 2)), [2, 1], ones(6), same, None, [1, 2], 2)),
+        lines("dot_general", lambda x: x.matmul(x, transpose_other=True, bias=1)),
+        lines("dot_general", lambda x: x.linear(ones((3, 5)), ones(3))),
+    ):
+        assert len(found) == 1
+        assert found[0].count("HIGHEST") == 2
+        assert found[0].endswith("xf32>")
+    for function in FUNCTIONS.values():
+        windows = lambda x, f=function: x.pooling(f, [3, 2], [2, 1], same, bg.CeilingMode.FLOOR)  # noqa: E731
+        assert len(lines("reduce_window", windows)) == 1
