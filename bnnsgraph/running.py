@@ -185,4 +185,7 @@ class Runner:
     def pure(self, arrays: Sequence[Any]) -> Outcome:
         """Run without checks, in whatever transformation of JAX is under way."""
         with x64(self.graph):
-            return self.placed().pure(*[jnp.asarray(self.convert(index, array)) for index, array in enumerate(arrays)])
+            arrays = [jnp.asarray(self.convert(index, array)) for index, array in enumerate(arrays)]
+            if not self.graph.is_static and all(is_static(array.shape) for array in arrays):
+                self.graph.specialize([array.shape for array in arrays])  # our rules speak before JAX's do
+            return self.placed().pure(*arrays)

@@ -216,7 +216,7 @@ def indices_that_are_floats() -> None:
 @says(bg.DTypeError, "GatherND(): indices must be of an integer type, got bool; to choose by a mask write mask.select(a, b)")
 def indices_that_are_a_mask() -> None:
     data = x([2, 2])
-    data.gather_nd(data > 0)  # here
+    data.gather_nd(data > 0)  # here # pyright: ignore[reportArgumentType]
 
 
 @says(bg.DTypeError, f"indices must be of an integer type, got float64; {INT}")
@@ -787,6 +787,19 @@ def sizes_that_a_rule_refuses_when_they_are_known() -> None:
 def an_array_of_another_dtype_for_the_pure_function() -> None:
     pure = context().function
     jax.jit(pure)(np.zeros(3, np.int32), np.zeros(3, np.float32))  # here
+
+
+@says(
+    bg.ShapeError,
+    "Slice[:3]: the result must have shape [3] for these sizes, got [2]",
+    "recorded at test_errors.py:",
+)
+def sizes_that_a_rule_refuses_in_the_pure_function() -> None:
+    @bg.make_context
+    def start(builder: bg.Builder) -> bg.Tensor[Any]:
+        return builder.argument("x", bg.Float32, shape=["n"])[:3]  # recorded
+
+    jax.vmap(start.function)(np.zeros((5, 2), np.float32))  # here
 
 
 # Apple's argument surface
