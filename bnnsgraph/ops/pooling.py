@@ -1,4 +1,7 @@
-"""One value for each window over one or two spatial axes. Each call is one ``lax.reduce_window``."""
+"""One value for each window over one or two spatial axes. Each call is one ``lax.reduce_window``.
+
+A maximum of floats is two, as it looks for NaN apart.
+"""
 
 from __future__ import annotations
 
