@@ -172,7 +172,7 @@ def check_far(dtype: DType, index: int) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "index"), FAR, ids=label)
-def test_an_index_far_outside_raises_and_is_told_as_it_is(dtype: DType, index: int) -> None:
+def test_an_index_far_outside_raises_and_is_told_as_it_is(dtype: Any, index: int) -> None:
     low = 0 if dtype.name.startswith("u") else -4
     words = rf"indices must be in \[{low}, 4\) on axis 0, got {index} at position \[1\]"
     context = bg.make_context(

@@ -238,7 +238,8 @@ def test_a_slice_that_runs_backwards_is_refused_on_a_flexible_axis_too(shape: li
     for key in (keys[3:1], keys[1:3:-1]):
         with pytest.raises(bg.ShapeError, match="a slice must not end before it starts"):
             x[key]
-    for mask in (x > 0, np.ones(2, bool)):
+    masks: list[Any] = [x > 0, np.ones(2, bool)]
+    for mask in masks:
         with pytest.raises(bg.DTypeError, match=r"got bool; to choose by a mask write mask.select\(a, b\)"):
             x[mask]
 
