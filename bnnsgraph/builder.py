@@ -10,9 +10,12 @@ import numpy as np
 
 from bnnsgraph.dtypes import Bool, DTypeLike, Float32, Int32, Scalar, as_dtype
 from bnnsgraph.errors import ArgumentError, DTypeError, ParameterError, ShapeError, UnableToMakeGraphError
-from bnnsgraph.graph import Argument, Constant, Graph, Intent, Recorder, Value
+from bnnsgraph.graph import Argument, Constant, Graph, Intent, Op, Recorder, Value
 from bnnsgraph.handle import ArrayLike, Handle, Operand, U, as_array, convert, own
+from bnnsgraph.ops.creation import Arange, Fill, as_bound
+from bnnsgraph.ops.einsum import Einsum
 from bnnsgraph.ops.movement import Concatenate
+from bnnsgraph.ops.rearrangement import Stack
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.origin import here
 from bnnsgraph.spec import TensorSpec, as_integer, as_shape, element_count, format_shape, is_static
@@ -150,12 +153,107 @@ class Builder:
             ShapeError: ranks or sizes off the axis differ.
             DTypeError: dtypes differ.
         """
+        return self._combine(Concatenate(as_integer(axis, "axis")), tensors)
+
+    def _combine(self, op: Op, tensors: Sequence[Operand[U]]) -> Tensor[U]:
+        """Record ``op`` on several tensors; arrays among them become constants of the first tensor's dtype."""
         first = next((tensor for tensor in tensors if isinstance(tensor, Handle)), None)
         if first is None:
             raise ParameterError(f"tensors must hold at least one tensor, got {len(tensors)} without any")
         own(self._recorder, first)
         values = [first._enter(tensor) for tensor in tensors]  # pyright: ignore[reportPrivateUsage]
-        return Tensor[U](self._recorder, self._recorder.record(Concatenate(as_integer(axis, "axis")), tuple(values))[0])
+        return Tensor[U](self._recorder, self._recorder.record(op, tuple(values))[0])
+
+    # Not in Apple's builder
+
+    def stack(self, tensors: Sequence[Operand[U]], axis: int = 0) -> Tensor[U]:
+        """Tensors of one shape beside each other along a new axis, as ``numpy.stack``. Not in Apple's builder.
+
+        >>> builder.stack([x, x], axis=-1).shape
+        (2, 3, 2)
+
+        Raises:
+            ShapeError: shapes differ.
+            DTypeError: dtypes differ.
+        """
+        return self._combine(Stack(as_integer(axis, "axis")), tensors)
+
+    def einsum(self, equation: str, *tensors: Operand[U]) -> Tensor[U]:
+        """Products summed over the letters that the result does not have, as ``numpy.einsum``. Not in Apple's builder.
+
+        One letter an axis: axes of one letter have one size, never broadcast; ``...`` stands for axes that broadcast. Without
+        ``->`` the result has the letters that occur once, in alphabetical order. float32 products are full float32, and 16-bit
+        floats are summed in float32.
+
+        >>> builder.einsum("ij,kj->ik", x, x).shape, builder.einsum("...j->...", x).shape
+        ((2, 2), (2,))
+
+        Raises:
+            ParameterError: the equation cannot be read, or does not fit the number of tensors.
+            ShapeError: a rank or a size does not fit the equation.
+        """
+        return self._combine(Einsum(equation), tensors)
+
+    def where(self, condition: Operand[Bool], x: Operand[U], y: Operand[U]) -> Tensor[U]:
+        """``x`` where the condition holds, ``y`` elsewhere, as ``numpy.where``: ``condition.select(x, y)``.
+
+        Not in Apple's builder under this name.
+
+        >>> builder.where(x > 0, x, 0).shape
+        (2, 3)
+        """
+        mask: Any = condition if isinstance(condition, Handle) else self.constant(values=condition, data_type=Bool)
+        return mask.select(x, y)
+
+    @overload
+    def fill(self, shape: Iterable[object], value: float | bool, data_type: type[U]) -> Tensor[U]: ...
+    @overload
+    def fill(self, shape: Iterable[object], value: float | bool, data_type: DTypeLike | None = ...) -> Tensor[Any]: ...
+    def fill(self, shape: Iterable[object], value: float | bool, data_type: DTypeLike | None = None) -> Tensor[Any]:
+        """A tensor of one value, as ``numpy.full``. Not in Apple's builder.
+
+        Args:
+            shape: integers and names of flexible sizes.
+            value: a number; it must fit the element type.
+            data_type: the element type; by itself Int32 for integers, Float32 for floats and Bool for booleans.
+
+        >>> bg.make_context(lambda b: b.fill([2], 0.5))()
+        Array([0.5, 0.5], dtype=float32)
+        """
+        number = _read(value, None if data_type is None else as_dtype(data_type))
+        if number.ndim:
+            raise ShapeError(f"value must be one number, got an array of shape {format_shape(number.shape)}")
+        op = Fill(as_shape(shape), value, as_dtype(number.dtype))
+        return Tensor[Any](self._recorder, self._recorder.record(op)[0])
+
+    @overload
+    def arange(self, start: object, stop: object | None = ..., step: float = ..., *, data_type: type[U]) -> Tensor[U]: ...
+    @overload
+    def arange(
+        self, start: object, stop: object | None = ..., step: float = ..., *, data_type: DTypeLike | None = ...
+    ) -> Tensor[Any]: ...
+    def arange(
+        self, start: object, stop: object | None = None, step: float = 1, *, data_type: DTypeLike | None = None
+    ) -> Tensor[Any]:
+        """The numbers from ``start`` to before ``stop``, as ``numpy.arange``. Not in Apple's builder.
+
+        Args:
+            start: a number, or the stop where it stands alone.
+            stop: a number, or the name of a flexible size.
+            step: a number other than 0.
+            data_type: the element type; by itself Int32, or Float32 where a float is among the numbers.
+
+        >>> bg.make_context(lambda b: b.arange(1, 8, 3))()
+        Array([1, 4, 7], dtype=int32)
+        >>> tokens = builder.argument("tokens", bg.Int32, shape=["length"])
+        >>> builder.arange("length").shape
+        (length,)
+        """
+        bounds = [0 if stop is None else as_bound(start, "start"), as_bound(start if stop is None else stop, "stop")]
+        pace = as_bound(step, "step")
+        fractional = any(isinstance(bound, float) for bound in (*bounds, pace))
+        dtype = (Float32 if fractional else Int32) if data_type is None else as_dtype(data_type)
+        return Tensor[Any](self._recorder, self._recorder.record(Arange(bounds[0], bounds[1], pace, dtype))[0])
 
     def finish(self, results: object) -> Graph:
         """Freeze what was recorded into the graph that computes ``results``, and record no more.

@@ -76,8 +76,10 @@ def known_elements(value: Value, sizes: Mapping[str, Any], shape_of: ShapeOf) ->
 def _described(value: Value, shape: Sequence[Any]) -> Any:
     """What stands for an operand of which only the sizes matter."""
     if not all(isinstance(size, int) for size in shape):
+        op = value.node.op
+        label = f"argument {op.name!r}" if isinstance(op, Argument) else op
         raise ShapeError(
-            f"the sizes of {value.node.op} must be known to compute a shape from them, got {format_shape(shape)}; "
+            f"the sizes of {label} must be known to compute a shape from them, got {format_shape(shape)}; "
             "a graph that is exported with flexible sizes must write them by name: reshape(to=['batch', -1])"
         )
     return jax.ShapeDtypeStruct(tuple(shape), value.spec.dtype.numpy)

@@ -135,6 +135,9 @@ class Size:
             product: Any = coefficient
             for atom in monomial:
                 if isinstance(atom, str):
+                    if atom not in sizes:
+                        known = ", ".join(sizes) or "none"
+                        raise ShapeError(f"a named size must be that of an argument ({known}), got {atom!r}")
                     product = product * sizes[atom]
                 else:
                     product = product * (atom.numerator.bind(sizes) // atom.divisor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bnnsgraph.handle import D
 from bnnsgraph.ops.activation import ActivationMethods
 from bnnsgraph.ops.arithmetic import ArithmeticMethods
+from bnnsgraph.ops.attention import AttentionMethods
 from bnnsgraph.ops.axiswise import AxiswiseMethods
 from bnnsgraph.ops.casting import CastingMethods
 from bnnsgraph.ops.comparison import ComparisonMethods
@@ -19,6 +20,7 @@ from bnnsgraph.ops.movement import MovementMethods
 from bnnsgraph.ops.normalization import NormalizationMethods
 from bnnsgraph.ops.padding import PaddingMethods
 from bnnsgraph.ops.pooling import PoolingMethods
+from bnnsgraph.ops.rearrangement import RearrangementMethods
 from bnnsgraph.ops.recurrent import RecurrentMethods
 from bnnsgraph.ops.reduction import ReductionMethods
 from bnnsgraph.ops.scattering import ScatterMethods
@@ -50,6 +52,8 @@ class Tensor(
     SortingMethods[D],
     RecurrentMethods[D],
     LSTMMethods[D],
+    RearrangementMethods[D],
+    AttentionMethods[D],
     LinearMethods[D],
     ConvolutionMethods[D],
     PoolingMethods[D],
