@@ -300,9 +300,10 @@ def onnx_answers(found: Sweep, answered: Sequence[Case]) -> list[Array]:
 def onnx_answers_alike(case: Case) -> bool:
     """Whether ONNX Runtime has the parameters, and the same rule.
 
-    It refuses ``auto_pad`` with dilations or with gaps between the windows, and an ``output_padding`` that only the dilation
-    allows. A transposed convolution with gaps and ``auto_pad`` ends early there, at ``(size - 1) * stride + extent``, where the
-    pages of ONNX, OpenVINO and this library say ``size * stride``.
+    It refuses ``auto_pad`` with dilations, and an ``output_padding`` that only the dilation allows; ``auto_pad`` of poolings
+    with gaps between the windows it refuses (``MaxPool``) or starts off the array (the others). A transposed convolution with
+    gaps and ``auto_pad`` ends early there, at ``(size - 1) * stride + extent``, where the pages of ONNX, OpenVINO and this
+    library say ``size * stride``.
     """
     match case.kind:
         case "conv":
@@ -311,7 +312,7 @@ def onnx_answers_alike(case: Case) -> bool:
             early = case.same and case.gaps
             return not early and all(extra < stride for extra, stride in zip(case.extra, case.strides, strict=True))
         case _:
-            return not (case.same and case.gaps and case.kind == "max")
+            return not (case.same and case.gaps)
 
 
 ORACLES: dict[str, tuple[Callable[[Sweep, Sequence[Case]], list[Array]], Callable[[Case], bool]]] = {
