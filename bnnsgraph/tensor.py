@@ -99,11 +99,3 @@ class Tensor(
     def __str__(self) -> str:
         """Apple's form: sizes and row-major strides, in elements."""
         return f"shape: {format_shape(self.shape)} | stride: {format_shape(self.stride)}"
-
-
-def is_tensor(value: object) -> bool:
-    """Whether ``value`` is a tensor of any dtype."""
-    return isinstance(value, Tensor)
-
-
-AnyTensor = Tensor[Any]

@@ -234,7 +234,7 @@ class SlicingMethods(Handle[D]):
         return SliceTarget(self)
 
     def __setitem__(self, key: SliceIndex | tuple[SliceIndex, ...], value: Operand[D]) -> None:
-        """Replace a part and let this variable, and no other, name the result. Swift: ``subscript(_:) set``
+        """Replace a part: from here on this handle, and no other, names the result. Swift: ``subscript(_:) set``
 
         >>> def zero_the_middle(b):
         ...     y = b.constant(values=[1, 2, 3, 4])
