@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import bnnsgraph as bg
+from tests import onnx_mapping_left_out
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "parity.md"
@@ -228,6 +229,18 @@ def render() -> str:
                 lines.append(f"| `{swift}` | {f'`{row.python}`' if row.python else '-'} | {row.note} |")
     lines += ["", "## Not in Apple's builder", "", "| Python | what it is |", "|---|---|"]
     lines += [f"| `{name}` | {summary} |" for name, summary in extensions()]
+    passed, left_out = onnx_mapping_left_out.summary()
+    lines += [
+        "",
+        "## The node tests of ONNX",
+        "",
+        f"{passed} of the {onnx_mapping_left_out.CASES} plain node cases of the onnx package pass through the public API; "
+        "`tests/test_onnx_nodes.py` runs them.",
+        "",
+        "| left out | reason |",
+        "|---|---|",
+    ]
+    lines += [f"| {count} | {reason} |" for reason, count in left_out]
     return "\n".join(lines) + "\n"
 
 
