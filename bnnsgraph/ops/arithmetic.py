@@ -165,8 +165,8 @@ class ArithmeticMethods(Handle[D]):
     def __truediv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient ``x / y`` of floats; integers are refused in favour of ``//``. Swift: ``/(_:_:)``
 
-        Known fault: XLA multiplies by the reciprocal where ``y`` is one number. The quotient is then an epsilon off at times, and
-        wrong where the reciprocal underflows or overflows: ``3e38 / 3e38`` is 0 in float32.
+        Known fault: XLA multiplies by the reciprocal where ``y`` is one number. The quotient is then an epsilon off at times,
+        and wrong where the reciprocal underflows or overflows: ``3e38 / 3e38`` is 0 in float32.
 
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) / 4)()
         Array([0.25, 0.5 ], dtype=float32)
