@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,112 @@ FUNCTIONS = {
 def product(**choices: Sequence[Any]) -> list[dict[str, Any]]:
     """Every combination of the choices, as keyword arguments."""
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: a convolution or a pooling of an array of one shape."""
+
+    kind: str
+    shape: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: Padding
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+    extra: tuple[int, ...] = ()
+    ceiling: bool = False
+
+    @property
+    def weight(self) -> tuple[int, ...]:
+        """Three channels out for each group."""
+        if self.kind == "conv":
+            return (3 * self.groups, self.shape[1] // self.groups, *self.kernel)
+        return (self.shape[1], 3, *self.kernel)
+
+    @property
+    def extents(self) -> list[int]:
+        """How many places the window spans on each axis."""
+        steps = self.dilations or (1,) * len(self.kernel)
+        return [(size - 1) * step + 1 for size, step in zip(self.kernel, steps, strict=True)]
+
+    @property
+    def amounts(self) -> list[tuple[int, int]]:
+        """The padding of each axis."""
+        return amounts(self.padding, self.shape[2:], self.extents, self.strides)
+
+    @property
+    def same(self) -> bool:
+        """Whether the output's size follows from the stride alone."""
+        return self.padding in ("SAME", "LOWER")
+
+    @property
+    def gaps(self) -> bool:
+        """Whether neighbouring windows leave places out."""
+        return any(extent < stride for extent, stride in zip(self.extents, self.strides, strict=True))
+
+    @property
+    def possible(self) -> bool:
+        """Whether the library takes it."""
+        rooms = [
+            size + before + after - extent
+            for size, extent, (before, after) in zip(self.shape[2:], self.extents, self.amounts, strict=True)
+        ]
+        if self.kind == "conv":
+            return self.same or min(rooms) >= 0
+        if self.kind == "conv_transpose":
+            limits = zip(self.extra, self.strides, self.dilations, strict=True)
+            return all(extra < max(step) for extra, *step in limits) and not (self.same and any(self.extra))
+        low = [1 - stride if self.ceiling else 0 for stride in self.strides]
+        fits = self.same or all(room >= least for room, least in zip(rooms, low, strict=True))
+        return fits and all(max(ends) < kernel for ends, kernel in zip(self.amounts, self.kernel, strict=True))
+
+    def ours(self, x: Any, weight: Any) -> Any:
+        """The call as a user writes it."""
+        padding = padding_of(self.padding)
+        match self.kind:
+            case "conv":
+                return x.conv(weight, self.strides, padding=padding, dilations=self.dilations, group_count=self.groups)
+            case "conv_transpose":
+                return x.conv_transpose(
+                    weight, self.strides, padding=padding, output_padding_values=self.extra, dilations=self.dilations,
+                    group_count=self.groups,
+                )  # fmt: skip
+            case _:
+                mode = bg.CeilingMode.CEILING if self.ceiling else bg.CeilingMode.FLOOR
+                return x.pooling(FUNCTIONS[self.kind], self.kernel, self.strides, padding, mode)
+
+    def defined(self, x: Array, weight: Array) -> Array:
+        """The answer of the loops."""
+        match self.kind:
+            case "conv":
+                return conv(x, weight, self.strides, None, self.padding, self.dilations, self.groups)
+            case "conv_transpose":
+                return conv_transpose(x, weight, self.strides, None, self.padding, self.extra, self.dilations, self.groups)
+            case _:
+                return pooling(x, self.kind, self.kernel, self.strides, self.padding, self.ceiling)
+
+
+def cases(kind: str) -> list[Case]:
+    """Every combination of the parameters that the library takes."""
+    paddings = ["VALID", "SAME", "LOWER", (1, 1), (0, 2), (2, 1)]
+    if kind in ("conv", "conv_transpose"):
+        one = product(
+            shape=[(2, 4, 7)], kernel=[(1,), (2,), (4,)], strides=[(1,), (2,), (3,)], padding=paddings, dilations=[(1,), (2,)],
+            groups=[1, 2, 4], extra=[(0,), (1,)] if kind == "conv_transpose" else [()],
+        )  # fmt: skip
+        two = product(
+            shape=[(1, 2, 6, 5)], kernel=[(2, 3), (3, 1)], strides=[(1, 2), (3, 2)],
+            padding=["VALID", "SAME", "LOWER", (0, 1, 2, 1)], dilations=[(1, 1), (2, 1)], groups=[1, 2],
+            extra=[(0, 0), (1, 0)] if kind == "conv_transpose" else [()],
+        )  # fmt: skip
+    else:
+        one = product(
+            shape=[(2, 2, 7), (1, 2, 6)], kernel=[(1,), (2,), (3,), (4,)], strides=[(1,), (2,), (3,)], padding=paddings,
+            ceiling=[False, True],
+        )  # fmt: skip
+        two = product(
+            shape=[(1, 2, 6, 5)], kernel=[(2, 3), (3, 2)], strides=[(1, 2), (3, 2)],
+            padding=["VALID", "SAME", "LOWER", (0, 1, 1, 1), (1, 0, 0, 1)], ceiling=[False, True],
+        )  # fmt: skip
+    return [case for case in (Case(kind, **choice) for choice in [*one, *two]) if case.possible]
