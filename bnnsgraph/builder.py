@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any, overload
 
 import numpy as np
@@ -254,6 +255,28 @@ class Builder:
         fractional = any(isinstance(bound, float) for bound in (*bounds, pace))
         dtype = (Float32 if fractional else Int32) if data_type is None else as_dtype(data_type)
         return Tensor[Any](self._recorder, self._recorder.record(Arange(bounds[0], bounds[1], pace, dtype))[0])
+
+    @contextmanager
+    def group(self, name: str) -> Generator[None]:
+        """Draw what is recorded inside as one part of the graph, which unfolds. Not in Apple's builder.
+
+        Groups nest, and a slash in a name nests too. Also a decorator. Nothing that is computed depends on groups.
+
+        >>> with builder.group("encoder.0"):
+        ...     with builder.group("attention"):
+        ...         y = x.softmax(-1)
+
+        Raises:
+            ParameterError: the name is empty, or has nothing on one side of a slash.
+        """
+        if not isinstance(name, str) or not all(name.split("/")):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(f"the name of a group must be a text with nothing empty around a slash, got {name!r}")
+        recorder, outer = self._recorder, self._recorder.group
+        recorder.group = f"{outer}/{name}" if outer else name
+        try:
+            yield
+        finally:
+            recorder.group = outer
 
     def finish(self, results: object) -> Graph:
         """Freeze what was recorded into the graph that computes ``results``, and record no more.

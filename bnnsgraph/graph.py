@@ -129,16 +129,22 @@ class Constant(Op):
 
 
 class Node:
-    """One recorded operation. Compared by identity."""
+    """One recorded operation. Compared by identity.
 
-    __slots__ = ("inputs", "op", "origin", "outputs", "serial")
+    ``group`` is the :meth:`Builder.group` around it: names from the outermost in, with slashes between; empty outside all.
+    """
 
-    def __init__(self, op: Op, inputs: tuple[Value, ...], outputs: tuple[TensorSpec, ...], origin: Origin, serial: int) -> None:
+    __slots__ = ("group", "inputs", "op", "origin", "outputs", "serial")
+
+    def __init__(
+        self, op: Op, inputs: tuple[Value, ...], outputs: tuple[TensorSpec, ...], origin: Origin, serial: int, group: str = ""
+    ) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
         self.origin = origin
         self.serial = serial
+        self.group = group
 
     def __repr__(self) -> str:
         return f"Node({self.op}, {self.origin})"
@@ -161,12 +167,13 @@ class Value:
 class Recorder:
     """Appends nodes while a block runs. One recorder belongs to one builder; a finished one refuses to record."""
 
-    __slots__ = ("arguments", "finished", "options", "serial")
+    __slots__ = ("arguments", "finished", "group", "options", "serial")
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
         self.arguments: list[Value] = []
         self.serial = 0
+        self.group = ""
         self.finished: Origin | None = None
 
     def record(self, op: Op, inputs: tuple[Value, ...] = ()) -> tuple[Value, ...]:
@@ -182,7 +189,7 @@ class Recorder:
             raise located(error, op, inputs) from None
         if not isinstance(specs, tuple):
             specs = (specs,)
-        node = Node(op, inputs, specs, here(), self.serial)
+        node = Node(op, inputs, specs, here(), self.serial, self.group)
         self.serial += 1
         return tuple([Value(node, index) for index in range(len(specs))])
 
