@@ -33,7 +33,7 @@ LAYERS: list[set[str]] = [
     {"spec"},
     {"windows"},
     {"graph"},
-    {"elements", "indices", "recurrence", "buffers", "display.text"},
+    {"elements", "indices", "recurrence", "buffers", "display.text", "naming"},
     {"compile"},
     {"exporting"},
     {"handle"},
