@@ -8,6 +8,7 @@ Equal expressions have one normal form, so equality is comparison of text. The o
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -28,6 +29,8 @@ class Quotient(NamedTuple):
 
 Atom: TypeAlias = "str | Quotient"
 Monomial: TypeAlias = tuple[Atom, ...]
+MOST_TERMS = 1000
+"""The most terms that a size has, so that no program, least of all a loaded one, makes the arithmetic take for ever."""
 
 
 class Size:
@@ -43,6 +46,8 @@ class Size:
     __slots__ = ("_hash", "_terms", "_text")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        if len(terms) > MOST_TERMS:
+            raise ShapeError(f"a flexible size must have at most {MOST_TERMS} terms, got {len(terms)}")
         ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), [str(atom) for atom in term[0]]))
         self._terms: tuple[tuple[Monomial, int], ...] = tuple(ordered)
         self._text = _text(self._terms) if ordered else "-1"
@@ -71,8 +76,11 @@ class Size:
         if self is UNKNOWN or other is UNKNOWN:
             return UNKNOWN
         terms: dict[Monomial, int] = {}
+        others = _terms_of(other)
+        if len(self._terms) * len(others) > 10 * MOST_TERMS:
+            raise ShapeError(f"a flexible size must have at most {MOST_TERMS} terms, got {len(self._terms)} * {len(others)}")
         for left, a in self._terms:
-            for right, b in _terms_of(other):
+            for right, b in others:
                 monomial = tuple(sorted(left + right, key=str))
                 terms[monomial] = terms.get(monomial, 0) + a * b
         return _normal(terms)
@@ -82,11 +90,9 @@ class Size:
     def __floordiv__(self, divisor: int) -> Dimension:
         if self is UNKNOWN:
             return UNKNOWN
-        whole = {monomial: c // divisor for monomial, c in self._terms if c % divisor == 0}
-        rest = _normal({monomial: c for monomial, c in self._terms if c % divisor})
-        if isinstance(rest, int):
-            return _combine(_normal(whole), rest // divisor, 1)
-        return _combine(_normal(whole), Size({(Quotient(rest, divisor),): 1}), 1)
+        whole = _normal({monomial: c // divisor for monomial, c in self._terms})
+        rest = _normal({monomial: c % divisor for monomial, c in self._terms})
+        return _combine(whole, rest // divisor if isinstance(rest, int) else _quotient(rest, divisor), 1)
 
     def divided_by(self, divisor: Size) -> Dimension | None:
         """The exact quotient by a product of names, or None.
@@ -119,6 +125,11 @@ class Size:
 
     def __repr__(self) -> str:
         return self._text
+
+    @property
+    def terms(self) -> tuple[tuple[Monomial, int], ...]:
+        """Products of atoms, and how often each is added; none for ``UNKNOWN``."""
+        return self._terms
 
     def names(self) -> set[str]:
         """The names this size depends on."""
@@ -159,6 +170,20 @@ def _normal(terms: Mapping[Monomial, int]) -> Dimension:
     if not terms:
         return 0
     return terms[()] if terms.keys() == {()} else Size(terms)
+
+
+def _quotient(numerator: Size, divisor: int) -> Dimension:
+    """``numerator // divisor`` in lowest terms, for coefficients from 0 to ``divisor - 1``."""
+    terms = dict(numerator.terms)
+    offset = terms.pop((), 0)
+    common = math.gcd(divisor, *terms.values())
+    if common > 1:  # (2*n + 1)//4 is n//2
+        return (_normal({monomial: c // common for monomial, c in terms.items()}) + offset // common) // (divisor // common)
+    match list(terms.items()):
+        case [((Quotient(inner, first),), 1)]:  # (n//2 + 1)//3 is (n + 2)//6
+            return (inner + first * offset) // (first * divisor)
+        case _:
+            return Size({(Quotient(numerator, divisor),): 1})
 
 
 def _combine(left: Dimension, right: Dimension, sign: int) -> Dimension:

@@ -42,3 +42,20 @@ def aligned(*arrays: jax.Array) -> list[jax.Array]:
 def accumulator(dtype: Any) -> Any:
     """The dtype in which values of ``dtype`` are summed: float32 for the 16-bit floats, else the same."""
     return jnp.float32 if dtype in (jnp.float16, jnp.bfloat16) else dtype
+
+
+def quotient(x: jax.Array, y: jax.Array) -> jax.Array:
+    """``x / y`` of floats, divided also where XLA would multiply by ``1 / y``. See :func:`kept_divisor`."""
+    x, y = aligned(x, y)
+    return lax.div(x, kept_divisor(x, y))
+
+
+def kept_divisor(x: jax.Array, y: jax.Array) -> jax.Array:
+    """``y``, in a form that keeps XLA from compiling ``x / y`` as ``x * (1 / y)``; both have one shape.
+
+    XLA does that where ``y`` is a constant or a broadcast. The product is off by an epsilon at times, and wrong where ``1 / y``
+    underflows or overflows. A choice between ``x`` and ``y``, on a condition that XLA sees late, is neither a constant nor a
+    broadcast; the compiled code holds nothing of it.
+    """
+    never = lax.optimization_barrier(jnp.zeros((), jnp.bool))
+    return lax.select(jnp.broadcast_to(never, x.shape), x, y)

@@ -54,6 +54,10 @@ def test_equal_sizes_have_one_form() -> None:
     assert (6 * a) // 3 == 2 * a  # pyright: ignore[reportOperatorIssue]
     assert a == "a"
     assert a != "b"
+    assert (a + 1) // 2 - 1 == (a - 1) // 2
+    assert -a // 2 == a // 2 - a
+    assert (2 * a + 1) // 4 == a // 2
+    assert (a // 2 + 1) // 3 == (a + 2) // 6
 
 
 def test_unknown_absorbs() -> None:

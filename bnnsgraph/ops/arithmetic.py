@@ -10,7 +10,7 @@ from bnnsgraph.errors import DTypeError
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.spec import TensorSpec, broadcast_shapes, require_dtype, require_same_dtype
-from bnnsgraph.xla import aligned, jnp, lax, level
+from bnnsgraph.xla import aligned, jnp, kept_divisor, lax, level, quotient
 
 if TYPE_CHECKING:
     import jax
@@ -54,13 +54,14 @@ class Divide(Arithmetic):
         return super().infer(x, y)
 
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return lax.div(*aligned(x, y))
+        return quotient(x, y)
 
 
 @dataclass(frozen=True)
 class FloorDivide(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.floor_divide(*level(x, y))
+        x, y = aligned(x, y)
+        return jnp.floor_divide(x, kept_divisor(x, y) if jnp.issubdtype(y.dtype, jnp.floating) else y)
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,6 @@ class ArithmeticMethods(Handle[D]):
 
     def __truediv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient ``x / y`` of floats; integers are refused in favour of ``//``. Swift: ``/(_:_:)``
-
-        Known fault: XLA multiplies by the reciprocal where ``y`` is one number. The quotient is then an epsilon off at times,
-        and wrong where the reciprocal underflows or overflows: ``3e38 / 3e38`` is 0 in float32.
 
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) / 4)()
         Array([0.25, 0.5 ], dtype=float32)
