@@ -36,6 +36,10 @@ from bnnsgraph.errors import UnableToSetDynamicShapesError as UnableToSetDynamic
 from bnnsgraph.errors import UndefinedValueError as UndefinedValueError
 from bnnsgraph.graph import Graph as Graph
 from bnnsgraph.graph import Intent as Intent
+from bnnsgraph.inspecting import Comparison as Comparison
+from bnnsgraph.inspecting import Difference as Difference
+from bnnsgraph.inspecting import Trace as Trace
+from bnnsgraph.inspecting import Traced as Traced
 from bnnsgraph.ops.padding import Padding as Padding
 from bnnsgraph.ops.pooling import CeilingMode as CeilingMode
 from bnnsgraph.ops.pooling import PoolingFunction as PoolingFunction

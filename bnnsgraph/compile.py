@@ -59,7 +59,7 @@ def walk(
     parameters: Mapping[Node, Any],
     *,
     checked: bool,
-    visit: Callable[[Node, tuple[Any, ...]], None] | None = None,
+    visit: Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None] | None = None,
 ) -> Outcome:
     """Lower every node once, in order.
 
@@ -69,7 +69,7 @@ def walk(
         parameters: values of the constants that are not part of the program.
         checked: report failed checks in the outcome; otherwise results that do not exist are filled so that they cannot pass
             for data.
-        visit: called with each node and its values.
+        visit: called with each node and its values; what it returns takes their place.
     """
     sizes = graph.solve([array.shape for array in arrays])
     values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
@@ -80,7 +80,7 @@ def walk(
         if node in parameters:
             values[node] = (parameters[node],)
             if visit is not None:
-                visit(node, values[node])
+                values[node] = visit(node, values[node]) or values[node]
             continue
         operands = [values[operand.node][operand.index] for operand in node.inputs]
         op = node.op
@@ -96,7 +96,7 @@ def walk(
             raise
         values[node] = tuple(lowered) if len(node.outputs) > 1 else (lowered,)
         if visit is not None:
-            visit(node, values[node])
+            values[node] = visit(node, values[node]) or values[node]
     results = tuple(values[value.node][value.index] for value in graph.results)
     updates = tuple(values[value.node][value.index] for value in graph.updates.values())
     if not flags:
@@ -201,9 +201,9 @@ class Program:
 
         return first
 
-    def pure(self, *arrays: Any) -> Outcome:
-        """The values without checks: what does not exist is filled."""
-        return walk(self.graph, arrays, dict(zip(self.constants, self.parameters, strict=True)), checked=False)
+    def pure(self, *arrays: Any, checked: bool = False) -> Outcome:
+        """The values; without checks, what does not exist is filled."""
+        return walk(self.graph, arrays, dict(zip(self.constants, self.parameters, strict=True)), checked=checked)
 
 
 def explain_failure(graph: Graph, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from bnnsgraph.builder import Builder
-from bnnsgraph.compile import Outcome, is_tracer
+from bnnsgraph.compile import Outcome, checks, is_tracer
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.exporting import export_program
 from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
+from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.running import Compilation, Cost
-from bnnsgraph.spec import as_integer, bind_shape, is_static
-from bnnsgraph.surface import ArgumentSurface
+from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 
 if TYPE_CHECKING:
     from jax.export import Exported
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     Results = Tensor[Any] | Sequence[Tensor[Any]] | Mapping[str, Tensor[Any]]
 
 
-class Context(ArgumentSurface):
-    """A graph that runs (Swift ``BNNSGraph.Context``). Made by :func:`make_context`.
+class Context(Inspection):
+    """A graph that runs (Swift ``BNNSGraph.Context``). Made by :func:`make_context`, or of a graph: ``Context(load(path))``.
+
+    Compiled at once when every size is known, unless ``compile_now`` is False; otherwise, and after a context was pickled, when
+    it runs. A pickle holds the graph and the sizes that were set, and no compiled program.
 
     >>> double = bg.make_context(lambda b: b.argument("x", bg.Float32, shape=[-1]) * 2)
     >>> double(x=np.float32([1, 2]))
@@ -37,15 +40,19 @@ class Context(ArgumentSurface):
     ['output_0', 'x']
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, compile_now: bool = True) -> None:
         super().__init__(graph)
         self._entries = self._runner.entries
         self._count = len(self._names)
         updated = [argument_of(value).name for value in graph.updates]
         fields = [*graph.result_names, *updated]
         self._package: Any = None if len(fields) == 1 else namedtuple("Results", fields)  # pyright: ignore[reportUntypedNamedTuple]
-        if graph.is_static:
+        if graph.is_static and compile_now:
             self._runner.prepare([value.spec.shape for value in graph.arguments], "every size is known")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        shapes = self._set_shapes if all(map(is_static, self._set_shapes)) else None
+        return _unpickled, (self.graph, shapes, self.check_for_nans_and_infinities)
 
     # Running
 
@@ -98,6 +105,31 @@ class Context(ArgumentSurface):
 
     def _pure(self, *args: Any, **kwargs: Any) -> Any:
         return self._packed(self._runner.pure(self._runner.arrange(args, kwargs)))
+
+    @property
+    def checked_function(self) -> Callable[..., Any]:
+        """As :attr:`function`, with its checks made by ``jax.experimental.checkify``.
+
+        To be called inside ``checkify.checkify``, which returns the error beside the result; ``jax.grad``, ``jax.vmap``,
+        ``jax.jit`` and ``shard_map`` may stand inside or around. The error names the operation and its line. What the
+        function returns beside an error is unspecified.
+
+        >>> from jax.experimental import checkify
+        >>> rows = bg.make_context(lambda b: b.constant(values=[1, 2, 3])[b.argument("i", bg.Int32)])
+        >>> error, row = checkify.checkify(rows.checked_function)(np.int32(3))
+        >>> print(error.get())  # doctest: +ELLIPSIS
+        Gather(axis=0): an index is outside its axis, recorded at ...
+        """
+        return self._checked
+
+    def _checked(self, *args: Any, **kwargs: Any) -> Any:
+        from jax.experimental import checkify
+
+        outcome = self._runner.pure(self._runner.arrange(args, kwargs), checked=True)
+        for place, node in enumerate(checks(self.graph), 1):
+            message = f"{node.op}: an index is outside its axis, recorded at {node.origin}:  {node.origin.text}"
+            checkify.check(outcome.failure != place, message.replace("{", "{{").replace("}", "}}"))
+        return self._packed(outcome)
 
     # Compiling ahead, and taking the program elsewhere
 
@@ -183,6 +215,14 @@ class Context(ArgumentSurface):
             f"{name}: {value.spec}" for name, value in zip(self.graph.result_names, self.graph.results, strict=True)
         )
         return f"Context({inputs} -> {outputs}; {len(self.compilations)} compilations)"
+
+
+def _unpickled(graph: Graph, shapes: list[Shape] | None, check_for_nans_and_infinities: bool) -> Context:
+    context = Context(graph, compile_now=False)
+    if shapes is not None:
+        context._set_shapes = shapes  # pyright: ignore[reportPrivateUsage]
+    context.check_for_nans_and_infinities = check_for_nans_and_infinities
+    return context
 
 
 @overload

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Value
-from bnnsgraph.origin import Origin
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z0-9])|(?<=[A-Z]{2})(?=[A-Z][a-z])|(?<=[a-z])(?=(?:ND|LSTM|K)$)")
 
@@ -83,6 +82,11 @@ def operation_name(node: Node) -> str:
     return _WORDS.sub("_", type(node.op).__name__).lower()
 
 
+def is_numbered(value: Value, name: str) -> bool:
+    """Whether a name of :func:`value_names` says no more than the operation and its place in the graph."""
+    return re.fullmatch(rf"{operation_name(value.node)}_\d+(_\d+)?", name) is not None
+
+
 def _is_default(name: str, index: int) -> bool:
     """Whether the output's name is one that no user chose."""
     return name.rstrip("_") == f"output_{index}"
@@ -109,13 +113,17 @@ class _Assignment(NamedTuple):
 
 def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
     """The variables that nodes' results were assigned to: one for each result, or one for all."""
-    files: dict[str, list[_Assignment]] = {}
+    files: dict[str, list[_Assignment] | None] = {}
     found: defaultdict[tuple[str, str, _Assignment], list[Node]] = defaultdict(list)
     for node in graph.nodes:
         origin = node.origin
         if origin.file not in files:
-            files[origin.file] = list(_assignments(origin))
-        matching = [each for each in files[origin.file] if each.first <= origin.line <= each.last and _records(each.kind, node)]
+            files[origin.file] = _read("".join(linecache.getlines(origin.file)), 1)
+        written = files[origin.file]
+        stale = linecache.getline(origin.file, origin.line).strip() != origin.text
+        if not written or stale:  # a notebook's cell with magics, a loaded graph: the line alone
+            written = _read(origin.text, origin.line) or []
+        matching = [each for each in written if each.first <= origin.line <= each.last and _records(each.kind, node)]
         inner = [each for each in matching if each.last - each.first == min(m.last - m.first for m in matching)]
         if len(inner) == 1:
             found[origin.file, origin.function, inner[0]].append(node)
@@ -135,23 +143,20 @@ def _records(kind: str, node: Node) -> bool:
     return kind in (operation, operation.removeprefix("reduce")) or (len(kind) > 5 and operation.startswith(kind))
 
 
-def _assignments(origin: Origin) -> Iterator[_Assignment]:
-    """Every assignment of one operation's result in the file; of the line alone when the file cannot be read as Python."""
-    first = 1
+def _read(source: str, first: int) -> list[_Assignment] | None:
+    """Every assignment of one operation's result in the source, whose first line has the number; None if it is not Python."""
     try:
-        tree = ast.parse("".join(linecache.getlines(origin.file)))
-    except SyntaxError:  # a notebook's cell with magics
-        first = origin.line
-        try:
-            tree = ast.parse(origin.text)
-        except SyntaxError:
-            return
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    found: list[_Assignment] = []
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
         for target, kind, count in _bindings(statement):
             names = _targets(target)
             if any(names) and kind:
                 lines = statement.lineno + first - 1, (statement.end_lineno or statement.lineno) + first - 1
-                yield _Assignment(*lines, kind, count, names)
+                found.append(_Assignment(*lines, kind, count, names))
+    return found
 
 
 def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, str, int]]:

@@ -182,10 +182,10 @@ class Runner:
             )
         return array
 
-    def pure(self, arrays: Sequence[Any]) -> Outcome:
-        """Run without checks, in whatever transformation of JAX is under way."""
+    def pure(self, arrays: Sequence[Any], *, checked: bool = False) -> Outcome:
+        """Run, without checks unless asked, in whatever transformation of JAX is under way."""
         with x64(self.graph):
             arrays = [jnp.asarray(self.convert(index, array)) for index, array in enumerate(arrays)]
             if not self.graph.is_static and all(is_static(array.shape) for array in arrays):
                 self.graph.specialize([array.shape for array in arrays])  # our rules speak before JAX's do
-            return self.placed().pure(*arrays)
+            return self.placed().pure(*arrays, checked=checked)

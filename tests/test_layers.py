@@ -43,6 +43,7 @@ LAYERS: list[set[str]] = [
     {"builder"},
     {"running"},
     {"surface"},
+    {"inspecting"},
     {"context"},
 ]
 """A module imports from the layers above its own line. A module that is not named here is on top: it may import everything,
