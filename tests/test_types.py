@@ -25,7 +25,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, lis
     settings = {
         "typeCheckingMode": "standard",
         "reportUnusedExpression": False,
-        "pythonVersion": "3.11",
+        "pythonVersion": f"{sys.version_info.major}.{sys.version_info.minor}",  # that of the stubs that are installed
         "extraPaths": [str(ROOT)],
     }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
