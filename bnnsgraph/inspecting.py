@@ -234,7 +234,7 @@ class Inspection(ArgumentSurface):
         names = value_names(self.graph)
         values = self._traced(arrays)
         if isinstance(reference, str) and reference == "op by op":
-            wanted = self._op_by_op(arrays, values)
+            wanted = self._op_by_op(arrays, values, names)
         elif isinstance(reference, Inspection):
             wanted = self._elsewhere(reference, arrays, names)
         else:
@@ -274,7 +274,9 @@ class Inspection(ArgumentSurface):
             given |= {node: (array,) for node, array in zip(program.constants, program.parameters, strict=True)}
             return {node: next(results) if _computed(node) else given.get(node) or (node.op.lower(),) for node in graph.nodes}
 
-    def _op_by_op(self, arrays: Sequence[Any], values: Mapping[Node, tuple[Any, ...]]) -> dict[Value, Any]:
+    def _op_by_op(
+        self, arrays: Sequence[Any], values: Mapping[Node, tuple[Any, ...]], names: Mapping[Value, str]
+    ) -> dict[Value, Any]:
         """What each operation gives by itself for the operands in ``values``."""
         found: dict[Node, tuple[Any, ...]] = {}
 
@@ -286,7 +288,7 @@ class Inspection(ArgumentSurface):
         with x64(self.graph):
             large = dict(zip(program.constants, program.parameters, strict=True))
             walk(self.graph, [jnp.asarray(array) for array in arrays], large, checked=False, visit=visit)
-        return {value: found[value.node][value.index] for value in value_names(self.graph) if _computed(value.node)}
+        return {value: found[value.node][value.index] for value in names if _computed(value.node)}
 
     def _elsewhere(self, other: Inspection, arrays: Sequence[Any], names: Mapping[Value, str]) -> dict[Value, Any]:
         """The values of another context that correspond to those of this one."""
