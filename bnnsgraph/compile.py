@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bnnsgraph.elements import settled
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.options import OptimizationPreference
+from bnnsgraph.placement import Placement, placement, platform
 from bnnsgraph.xla import jax, jnp
 
 LARGE = 64 * 1024
@@ -27,6 +28,9 @@ def is_tracer(array: object) -> bool:
     return isinstance(array, Tracer)
 
 
+Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
+
+
 class Outcome(NamedTuple):
     """What one run gives."""
 
@@ -38,9 +42,14 @@ class Outcome(NamedTuple):
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
     """The constants that are passed to the program as parameters."""
+    spread = graph.options.shardings
     small = graph.options.optimization_preference is OptimizationPreference.INTERNAL_REPRESENTATION_SIZE
     limit = 9 if small else LARGE  # no single number is that long
-    return tuple(node for node in graph.nodes if isinstance(node.op, Constant) and node.op.array.nbytes >= limit)
+    return tuple(
+        node
+        for node in graph.nodes
+        if isinstance(node.op, Constant) and (node.op.array.nbytes >= limit or node.op.name in spread)
+    )
 
 
 def checks(graph: Graph) -> tuple[Node, ...]:
@@ -59,7 +68,7 @@ def walk(
     parameters: Mapping[Node, Any],
     *,
     checked: bool,
-    visit: Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None] | None = None,
+    visit: Visit | None = None,
 ) -> Outcome:
     """Lower every node once, in order.
 
@@ -71,6 +80,11 @@ def walk(
             for data.
         visit: called with each node and its values; what it returns takes their place.
     """
+    with jax.default_matmul_precision(graph.options.precision):
+        return _walked(graph, arrays, parameters, checked, visit)
+
+
+def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any], checked: bool, visit: Visit | None) -> Outcome:
     sizes = graph.solve([array.shape for array in arrays])
     values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
     flags: list[Any] = []
@@ -101,12 +115,15 @@ def walk(
     updates = tuple(values[value.node][value.index] for value in graph.updates.values())
     if not flags:
         return Outcome(results, updates, None)
-    places = jnp.stack([jnp.where(flag, jnp.int32(place), jnp.int32(len(flags) + 1)) for place, flag in enumerate(flags, 1)])
-    first = jnp.min(places)
-    failed = first <= len(flags)
-    olds = [values[value.node][value.index] for value in graph.updates]
-    updates = tuple(jnp.where(failed, old, new) for old, new in zip(olds, updates, strict=True))
-    return Outcome(results, updates, jnp.where(failed, first, jnp.int32(0)))
+    return Outcome(results, updates, _first(flags))
+
+
+def _first(flags: Sequence[Any]) -> Any:
+    """The place of the first True, counted from 1; 0 where there is none."""
+    place = jnp.int32(0)
+    for number, flag in reversed(list(enumerate(flags, 1))):
+        place = jnp.where(flag, jnp.int32(number), place)
+    return place
 
 
 def _scope(graph: Graph, node: Node) -> contextlib.AbstractContextManager[object]:
@@ -120,10 +137,9 @@ def compiler_options(graph: Graph) -> dict[str, Any]:
     """What the graph's options ask of XLA."""
     if not graph.options.use_single_thread:
         return {}
-    if jax.default_backend() != "cpu":
+    if (kind := platform(graph)) != "cpu":
         raise ParameterError(
-            "CompileOptions.use_single_thread must be False except on the CPU, "
-            f"got True with the {jax.default_backend()} backend"
+            f"CompileOptions.use_single_thread must be False except on the CPU, got True with the {kind} backend"
         )
     return {"xla_cpu_multi_thread_eigen": False}
 
@@ -157,27 +173,59 @@ class FiniteCheck:
 
 @dataclass(frozen=True)
 class Program:
-    """A graph with its large constants on the device."""
+    """A graph with its large constants on the device, or spread over the devices."""
 
     graph: Graph
     constants: tuple[Node, ...]
     parameters: tuple[Any, ...]
+    placement: Placement | None
 
     @staticmethod
     def place(graph: Graph) -> Program:
-        """Put the large constants on the default device."""
+        """Put the large constants where the options say."""
         constants = large_constants(graph)
+        placed = placement(graph, constants)
+        shardings = placed.constants if placed else (None,) * len(constants)
+        arrays = [cast(Constant, node.op).array for node in constants]
         with x64(graph):
-            return Program(graph, constants, tuple(jax.device_put(cast(Constant, node.op).array) for node in constants))
+            parameters = tuple(jax.device_put(array, sharding) for array, sharding in zip(arrays, shardings, strict=True))
+        return Program(graph, constants, parameters, placed)
+
+    @property
+    def checks_first(self) -> bool:
+        """Whether the checks are a program of their own, run first, so that a run that fails leaves donated arrays alone."""
+        return self.graph.options.donate and bool(self.graph.updates) and bool(checks(self.graph))
 
     def compiled(self) -> Callable[..., Outcome]:
         """A jitted function of the parameters and the arguments."""
+        checks_first = self.checks_first
 
         def run(parameters: Sequence[Any], *arrays: Any) -> Outcome:
-            return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
+            outcome = self._checked(parameters, arrays)
+            return outcome._replace(failure=None) if checks_first else outcome
 
+        updated = [1 + self.graph.arguments.index(value) for value in self.graph.updates]
+        return self._jit(run, donate_argnums=updated if self.graph.options.donate else ())
+
+    def checker(self) -> Callable[..., Any]:
+        """A jitted function of the parameters and the arguments: the place of the first failed check."""
+
+        def check(parameters: Sequence[Any], *arrays: Any) -> Any:
+            return self._checked(parameters, arrays).failure
+
+        return self._jit(check, outputs=False)
+
+    def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any]) -> Outcome:
+        return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
+
+    def _jit(self, run: Callable[..., Any], *, outputs: bool = True, **settings: Any) -> Callable[..., Any]:
         run.__name__ = "bnnsgraph"
-        return jax.jit(run, compiler_options=compiler_options(self.graph))
+        if self.placement is not None:
+            settings["in_shardings"] = (self.placement.constants, *self.placement.arguments)
+            if outputs:
+                updated = tuple(self.placement.arguments[self.graph.arguments.index(value)] for value in self.graph.updates)
+                settings["out_shardings"] = Outcome(self.placement.outputs, updated, None)
+        return jax.jit(run, compiler_options=compiler_options(self.graph), **settings)
 
     def finite_checker(self) -> Callable[[Sequence[Any]], Node | None]:
         """A function of the arguments: the first node that makes a NaN or an infinity out of finite operands.

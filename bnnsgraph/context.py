@@ -16,6 +16,7 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
+from bnnsgraph.progress import tracked
 from bnnsgraph.running import Compilation, Cost
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 
@@ -154,7 +155,7 @@ class Context(Inspection):
             [as_integer(size, name) for size in (given if isinstance(given, Sequence) else [given])]
             for name, given in sizes.items()
         ]
-        for chosen in itertools.product(*choices):
+        for chosen in tracked(list(itertools.product(*choices)), "warm-up"):
             bound = [bind_shape(shape, dict(zip(sizes, chosen, strict=True))) for shape in shapes]
             if not all(map(is_static, bound)):
                 raise ParameterError("warm_up must know every size by name, got an argument with a size of -1")

@@ -140,13 +140,13 @@ def recurrent_rule(
 def project(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
     """``x @ weight.T + bias`` for all steps in one product, in the dtype of sums."""
     wide = accumulator(x.dtype)
-    product = jnp.matmul(x, weight.T, precision=lax.Precision.HIGHEST, preferred_element_type=wide)
+    product = jnp.matmul(x, weight.T, preferred_element_type=wide)
     return product + bias.astype(wide)[None, None]
 
 
 def product(state: jax.Array, weight: jax.Array) -> jax.Array:
     """``state @ weight.T``."""
-    return jnp.matmul(state, weight.T, precision=lax.Precision.HIGHEST)
+    return jnp.matmul(state, weight.T)
 
 
 def scan(step: Step, states: Any, inputs: jax.Array, dtype: Any, *, reverse: bool, sequence: bool) -> tuple[jax.Array, Any]:

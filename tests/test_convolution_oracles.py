@@ -237,7 +237,7 @@ def test_every_combination(kind: str) -> None:
 
 
 LENGTHS: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda x: x.conv(np.ones((2, 2, 3)), [2]), "(length - 1)//2"),
+    (lambda x: x.conv(np.ones((2, 2, 3)), [2]), "(length + 1)//2 - 1"),
     (lambda x: x.conv(np.ones((2, 2, 3)), [2], padding=padding_of("SAME")), "(length + 1)//2"),
     (lambda x: x.conv(np.ones((2, 2, 3)), [2], padding=padding_of([1, 1])), "(length + 1)//2"),
     (lambda x: x.conv(np.ones((4, 1, 2)), [1], dilations=[3], group_count=2), "length - 3"),
@@ -248,7 +248,7 @@ LENGTHS: list[tuple[Callable[[Any], Any], str]] = [
         (lambda x, f=function, m=mode, p=padding: x.pooling(f, [3], [2], padding_of(p), m), text)
         for function in (FUNCTIONS["max"], FUNCTIONS["average"])
         for mode, padding, text in [
-            (bg.CeilingMode.FLOOR, "VALID", "(length - 1)//2"),
+            (bg.CeilingMode.FLOOR, "VALID", "(length + 1)//2 - 1"),
             (bg.CeilingMode.CEILING, "VALID", "length//2"),
             (bg.CeilingMode.CEILING, [1, 1], "length//2 + 1"),
             (bg.CeilingMode.FLOOR, "LOWER", "(length + 1)//2"),

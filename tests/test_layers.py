@@ -29,12 +29,12 @@ PATHS = {
 LAYERS: list[set[str]] = [
     {"origin", "xla", "files"},
     {"errors"},
-    {"dtypes", "sizes", "options"},
+    {"dtypes", "sizes", "options", "progress"},
     {"spec"},
     {"windows"},
     {"graph"},
-    {"elements", "indices", "recurrence", "buffers", "display.text", "naming"},
-    {"compile"},
+    {"elements", "indices", "recurrence", "buffers", "placement", "display.text", "naming"},
+    {"compile", "executables"},
     {"exporting"},
     {"handle"},
     {"ops.indexed", "ops.unary"},
@@ -53,7 +53,7 @@ LAZY = {("graph", "display.text"), ("tensor", "display.text"), ("graph", "elemen
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {
-    "compile": {"elements", "errors", "graph", "options", "xla"},  # graph and JAX, not the tensor
+    "compile": {"elements", "errors", "graph", "options", "placement", "xla"},  # graph and JAX, not the tensor
     "display.text": {"graph"},
     "xla": set[str](),
     "origin": set[str](),
@@ -141,7 +141,7 @@ def test_families_share_bases_and_never_import_each_other() -> None:
             assert {each.module for each in own_imports(name) if each.module.startswith("ops.")} <= bases
 
 
-RUNNING = {"compile", "exporting", "running", "surface", "context"}
+RUNNING = {"compile", "executables", "exporting", "running", "surface", "context"}
 
 
 def test_jax_comes_through_one_module_while_a_graph_is_recorded() -> None:

@@ -65,7 +65,7 @@ class ScaledDotProductAttention(Op):
         scale: Any = self.scale
         if scale is None:
             scale = 1 / math.sqrt(width or 1) if isinstance(width, int) else lax.rsqrt(jnp.asarray(width, wide))
-        scores = jnp.matmul(query, key.mT, precision=lax.Precision.HIGHEST, preferred_element_type=wide) * scale
+        scores = jnp.matmul(query, key.mT, preferred_element_type=wide) * scale
         if mask is not None:
             scores, mask = level(scores, mask)
             scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == bool else scores + mask.astype(wide)
@@ -78,7 +78,7 @@ class ScaledDotProductAttention(Op):
         weights = jnp.exp(scores - jnp.where(largest == -jnp.inf, jnp.zeros_like(largest), largest))
         total = jnp.sum(weights, -1, keepdims=True)
         weights = weights / jnp.where(total == 0, jnp.ones_like(total), total)
-        return jnp.matmul(weights, value.astype(wide), precision=lax.Precision.HIGHEST).astype(dtype)
+        return jnp.matmul(weights, value.astype(wide)).astype(dtype)
 
 
 class AttentionMethods(Handle[D]):

@@ -88,7 +88,6 @@ class Convolution(Op):
             padding=padding,
             rhs_dilation=self.dilations,
             feature_group_count=self.group_count,
-            precision=lax.Precision.HIGHEST,
             preferred_element_type=accumulator(x.dtype),
             **steps,
         )

@@ -18,7 +18,7 @@ from bnnsgraph.spec import (
     require_equal_size,
     require_same_dtype,
 )  # fmt: skip
-from bnnsgraph.xla import accumulator, jnp, lax
+from bnnsgraph.xla import accumulator, jnp
 
 if TYPE_CHECKING:
     import jax
@@ -105,5 +105,5 @@ class Einsum(Op):
         wide = accumulator(dtype)
         if not equation.is_one_product():  # several steps, rounded once after the last
             tensors = tuple(tensor.astype(wide) for tensor in tensors)
-        product = jnp.einsum(str(equation), *tensors, precision=lax.Precision.HIGHEST, preferred_element_type=wide)
+        product = jnp.einsum(str(equation), *tensors, preferred_element_type=wide)
         return product.astype(dtype)

@@ -18,7 +18,7 @@ from bnnsgraph.spec import (
     require_equal_size,
     require_same_dtype,
 )
-from bnnsgraph.xla import accumulator, jnp, lax, level
+from bnnsgraph.xla import accumulator, jnp, level
 
 if TYPE_CHECKING:
     import jax
@@ -79,7 +79,7 @@ def _swapped(shape: Shape, transpose: bool) -> Shape:
 
 def _product(left: jax.Array, right: jax.Array, bias: jax.Array | None) -> jax.Array:
     wide = accumulator(left.dtype)
-    result = jnp.matmul(left, right, precision=lax.Precision.HIGHEST, preferred_element_type=wide)
+    result = jnp.matmul(left, right, preferred_element_type=wide)
     if bias is not None:
         result, added = level(result, bias.astype(wide))
         result = result + added

@@ -94,7 +94,7 @@ class Pooling(Op):
     ceiling_mode: CeilingMode
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        require_dtype(x, Number if self.function is PoolingFunction.MAX else Floating)
+        require_dtype(x, Number if self.function == PoolingFunction.MAX else Floating)
         axes = spatial_axes(x, self.padding)
         per_axis(self.kernel_size, axes, "kernel_size")
         per_axis(self.strides, axes, "strides")
@@ -205,7 +205,7 @@ class PoolingMethods(Handle[D]):
 
         >>> image = builder.argument("image", bg.Float32, shape=["batch", 3, 32, "width"])
         >>> image.pooling(bg.PoolingFunction.MAX, [2, 3], [2, 2], bg.PoolingPadding.VALID, bg.CeilingMode.FLOOR).shape
-        (batch, 3, 16, (width - 1)//2)
+        (batch, 3, 16, (width + 1)//2 - 1)
 
         Raises:
             ShapeError: the rank is not 3 or 4, or a padded axis is shorter than the window.

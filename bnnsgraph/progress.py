@@ -1,0 +1,57 @@
+"""Progress bars on long work, where somebody is looking: ``tqdm``'s, when it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+PATIENCE = 2.0
+"""Seconds of silence before a bar appears."""
+
+
+def is_watched() -> bool:
+    """Whether there is a terminal or a notebook to draw in, and ``tqdm`` to draw with."""
+    if importlib.util.find_spec("tqdm") is None:
+        return False
+    return "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
+def tracked(items: Sequence[T], label: str) -> Iterator[T]:
+    """The items, with a bar that counts them when they take long."""
+    if not is_watched() or len(items) < 2:
+        yield from items
+        return
+    from tqdm.auto import tqdm
+
+    yield from tqdm(items, desc=label, delay=PATIENCE)
+
+
+@contextlib.contextmanager
+def waiting(label: str) -> Generator[None]:
+    """A clock beside ``label`` while the block runs, when it takes long."""
+    if not is_watched():
+        yield
+        return
+    from tqdm.auto import tqdm
+
+    done = threading.Event()
+
+    def show() -> None:
+        if done.wait(PATIENCE):
+            return
+        with tqdm(desc=label, bar_format="{desc}: {elapsed}") as bar:
+            while not done.wait(0.2):
+                bar.refresh()
+
+    thread = threading.Thread(target=show, name="bnnsgraph-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
