@@ -34,6 +34,7 @@ from bnnsgraph.errors import ShapeError as ShapeError
 from bnnsgraph.errors import UnableToMakeGraphError as UnableToMakeGraphError
 from bnnsgraph.errors import UnableToSetDynamicShapesError as UnableToSetDynamicShapesError
 from bnnsgraph.errors import UndefinedValueError as UndefinedValueError
+from bnnsgraph.errors import UnsupportedOpsError as UnsupportedOpsError
 from bnnsgraph.graph import Graph as Graph
 from bnnsgraph.graph import Intent as Intent
 from bnnsgraph.inspecting import Comparison as Comparison
@@ -51,6 +52,8 @@ from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
 from bnnsgraph.recurrence import Activation as Activation
 from bnnsgraph.recurrence import Direction as Direction
+from bnnsgraph.swift.portability import Portability as Portability
+from bnnsgraph.swift.portability import portability as portability
 from bnnsgraph.tensor import Tensor as Tensor
 from bnnsgraph.windows import ConvolutionPadding as ConvolutionPadding
 from bnnsgraph.windows import PoolingPadding as PoolingPadding

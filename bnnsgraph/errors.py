@@ -69,5 +69,9 @@ class UnableToSetDynamicShapesError(ShapeError):
     """Sizes given for flexible dimensions contradict the graph (Swift ``Error.unableToSetDynamicShapes``)."""
 
 
+class UnsupportedOpsError(GraphError, NotImplementedError):
+    """A graph holds operations that the target does not have; the message lists them all, with their lines."""
+
+
 class MissingDependencyError(GraphError, ImportError):
     """An optional package is needed; the message names the extra that installs it."""

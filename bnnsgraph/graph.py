@@ -17,6 +17,7 @@ from bnnsgraph.options import CompileOptions
 from bnnsgraph.origin import Origin, here
 from bnnsgraph.sizes import UNKNOWN, Size
 from bnnsgraph.spec import Shape, TensorSpec, equal_size, format_shape
+from bnnsgraph.swift.method import Emitted
 
 if TYPE_CHECKING:
     import jax
@@ -218,7 +219,7 @@ def located(error: GraphError, op: Op, inputs: Sequence[Value], specs: Sequence[
     return type(error)(f"{op}: {error.reason}", *operands)
 
 
-class Graph:
+class Graph(Emitted):
     """A finished, immutable program.
 
     Attributes:

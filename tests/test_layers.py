@@ -27,7 +27,7 @@ PATHS = {
 """Every module, named from the package on: ``spec``, ``ops.reduction``; the package itself is the empty name."""
 
 LAYERS: list[set[str]] = [
-    {"origin", "xla", "files"},
+    {"origin", "xla", "files", "swift.method"},
     {"errors"},
     {"dtypes", "sizes", "options", "progress"},
     {"spec"},
@@ -49,7 +49,7 @@ LAYERS: list[set[str]] = [
 """A module imports from the layers above its own line. A module that is not named here is on top: it may import everything,
 and nothing named here may import it."""
 
-LAZY = {("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements")}
+LAZY = {("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements"), ("swift.method", "swift.emit")}
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {

@@ -1,0 +1,1 @@
+"""Graphs as Swift source against Apple's ``BNNSGraph.Builder``."""
