@@ -217,6 +217,11 @@ class Context(Inspection):
         )
         return f"Context({inputs} -> {outputs}; {len(self.compilations)} compilations)"
 
+    def _repr_html_(self) -> str:
+        from bnnsgraph.display.html import graph_page
+
+        return graph_page(self.graph, "Context", f"compilations: {len(self.compilations)}")
+
 
 def _unpickled(graph: Graph, shapes: list[Shape] | None, check_for_nans_and_infinities: bool) -> Context:
     context = Context(graph, compile_now=False)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from bnnsgraph.drawn import Drawn
 from bnnsgraph.errors import ForeignTensorError, GraphError, ShapeError
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.origin import Origin, here
@@ -219,7 +220,7 @@ def located(error: GraphError, op: Op, inputs: Sequence[Value], specs: Sequence[
     return type(error)(f"{op}: {error.reason}", *operands)
 
 
-class Graph(Emitted):
+class Graph(Drawn, Emitted):
     """A finished, immutable program.
 
     Attributes:

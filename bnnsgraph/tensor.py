@@ -96,6 +96,11 @@ class Tensor(
 
         return describe(cast("Value", self._value), self._name)
 
+    def _repr_html_(self) -> str:
+        from bnnsgraph.display.html import tensor_page
+
+        return tensor_page(self._recorder, cast("Value", self._value), self._name, repr(self))
+
     def __str__(self) -> str:
         """Apple's form: sizes and row-major strides, in elements."""
         return f"shape: {format_shape(self.shape)} | stride: {format_shape(self.stride)}"
