@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from bnnsgraph.compile import Outcome, compiler_options, walk, x64
+from bnnsgraph.compile import Outcome, compiler_options, is_tracer, walk, x64
 from bnnsgraph.dtypes import Floating, as_dtype
 from bnnsgraph.errors import ArgumentError, ParameterError
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
@@ -157,6 +157,7 @@ class Inspection(ArgumentSurface):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._tracing: Entry | None = None
+        self._value_names: dict[Value, str] | None = None
 
     def trace(self, *args: Any, **kwargs: Any) -> Trace:
         """Run the graph and return every recorded value, with its name, operation, type and line. Not in Apple's builder.
@@ -184,8 +185,7 @@ class Inspection(ArgumentSurface):
         Raises:
             ArgumentError, DTypeError, ShapeError, IndexOutOfBoundsError: as calling the context does.
         """
-        names = value_names(self.graph)
-        arrays = self._entered(args, kwargs)
+        names, arrays = self._entered(args, kwargs)
         values = self._traced(arrays)
         return Trace(
             [
@@ -230,8 +230,7 @@ class Inspection(ArgumentSurface):
         """
         if tolerance is not None and not as_number(tolerance, "tolerance") >= 0:
             raise ParameterError(f"tolerance must be at least 0, got {tolerance!r}")
-        arrays = self._entered(args, kwargs)
-        names = value_names(self.graph)
+        names, arrays = self._entered(args, kwargs)
         values = self._traced(arrays)
         if isinstance(reference, str) and reference == "op by op":
             wanted = self._op_by_op(arrays, values, names)
@@ -250,11 +249,17 @@ class Inspection(ArgumentSurface):
             ]
         )
 
-    def _entered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The arguments as arrays whose sizes satisfy every rule."""
+    def _entered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[Value, str], list[Any]]:
+        """The names of the values, and the arguments as arrays whose sizes satisfy every rule."""
         arrays = [self._runner.convert(index, array) for index, array in enumerate(self._runner.arrange(args, kwargs))]
+        if any(map(is_tracer, arrays)):
+            raise ArgumentError(
+                "trace and compare must be given arrays, got one that JAX traces; call them outside jit and grad"
+            )
         self.graph.specialize([array.shape for array in arrays])
-        return arrays
+        if self._value_names is None:
+            self._value_names = value_names(self.graph)
+        return self._value_names, arrays
 
     def _traced(self, arrays: Sequence[Any]) -> dict[Node, tuple[Any, ...]]:
         """The values of every node."""

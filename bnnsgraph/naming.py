@@ -22,6 +22,10 @@ _SPELLED: dict[str, str] = {
 """What operators, and methods of another name than their operation's, record."""
 
 
+_ALSO: dict[str, tuple[str, ...]] = {"subscript": ("slice", "gather"), "reshape": ("reshapeto",), "l2norm": ("l2normalize",)}
+"""What methods record besides the operation of their name."""
+
+
 def value_names(graph: Graph) -> dict[Value, str]:
     """One name for each value, all different, in recorded order.
 
@@ -103,8 +107,7 @@ def _free(name: str, taken: set[str]) -> str:
 class _Assignment(NamedTuple):
     """One name, or several, bound to the result of one operation."""
 
-    first: int
-    last: int
+    lines: range
     kind: str
     occurrences: int
     """How often an operation of the kind stands on the right."""
@@ -113,7 +116,7 @@ class _Assignment(NamedTuple):
 
 def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
     """The variables that nodes' results were assigned to: one for each result, or one for all."""
-    files: dict[str, list[_Assignment] | None] = {}
+    files: dict[str, dict[int, list[_Assignment]]] = {}
     found: defaultdict[tuple[str, str, _Assignment], list[Node]] = defaultdict(list)
     for node in graph.nodes:
         origin = node.origin
@@ -122,9 +125,9 @@ def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
         written = files[origin.file]
         stale = linecache.getline(origin.file, origin.line).strip() != origin.text
         if not written or stale:  # a notebook's cell with magics, a loaded graph: the line alone
-            written = _read(origin.text, origin.line) or []
-        matching = [each for each in written if each.first <= origin.line <= each.last and _records(each.kind, node)]
-        inner = [each for each in matching if each.last - each.first == min(m.last - m.first for m in matching)]
+            written = _read(origin.text, origin.line)
+        matching = [each for each in written.get(origin.line, ()) if _records(each.kind, node)]
+        inner = [each for each in matching if len(each.lines) == min(len(other.lines) for other in matching)]
         if len(inner) == 1:
             found[origin.file, origin.function, inner[0]].append(node)
     named: dict[Node, tuple[str, ...]] = {}
@@ -138,24 +141,24 @@ def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
 def _records(kind: str, node: Node) -> bool:
     """Whether what is written as ``kind`` records the operation of the node."""
     operation = type(node.op).__name__.lower()
-    if kind == "subscript":
-        return operation in ("slice", "gather")
-    return kind in (operation, operation.removeprefix("reduce")) or (len(kind) > 5 and operation.startswith(kind))
+    return kind in (operation, operation.removeprefix("reduce")) or operation in _ALSO.get(kind, ())
 
 
-def _read(source: str, first: int) -> list[_Assignment] | None:
-    """Every assignment of one operation's result in the source, whose first line has the number; None if it is not Python."""
+def _read(source: str, first: int) -> dict[int, list[_Assignment]]:
+    """Every assignment of one operation's result in the source, by each of its lines; nothing if the source is not Python."""
+    found: defaultdict[int, list[_Assignment]] = defaultdict(list)
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        return None
-    found: list[_Assignment] = []
+        return found
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
         for target, kind, count in _bindings(statement):
             names = _targets(target)
             if any(names) and kind:
-                lines = statement.lineno + first - 1, (statement.end_lineno or statement.lineno) + first - 1
-                found.append(_Assignment(*lines, kind, count, names))
+                lines = range(statement.lineno + first - 1, (statement.end_lineno or statement.lineno) + first)
+                assignment = _Assignment(lines, kind, count, names)
+                for line in lines:
+                    found[line].append(assignment)
     return found
 
 

@@ -107,6 +107,8 @@ def test_traces_check_as_runs_do(context: bg.Context) -> None:
         context.trace(np.zeros(2, np.int32))
     with pytest.raises(bg.DTypeError, match="must be of dtype int32"):
         context.trace(np.zeros((1, 2)))
+    with pytest.raises(bg.ArgumentError, match=r"^trace and compare must be given arrays, got one that JAX traces; call them"):
+        jax.jit(context.trace)(TOKENS)
     checked = bg.make_context(lambda b: b.argument("x", bg.Float32, [2]).log(0))
     checked.check_for_nans_and_infinities = True
     with pytest.raises(bg.NotFiniteError, match="must be finite"):

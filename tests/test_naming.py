@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 import bnnsgraph as bg
-from bnnsgraph.naming import value_names
+from bnnsgraph.graph import Op
+from bnnsgraph.naming import _SPELLED, _records, value_names
+from bnnsgraph.openvino import MergeLeadingAxes
+from bnnsgraph.ops.slicing import Slice
+from tests.test_layers import operations
 
 
 def names(block: Any) -> list[str]:
@@ -139,3 +143,18 @@ def test_names_that_are_taken() -> None:
         return {"y": y, "output_7": x.tan()}
 
     assert names(block) == ["x", "add_3", "y_2", "y", "output_7"]
+
+
+def test_every_operation_is_known_by_how_it_is_written() -> None:
+    """Each follows from the name of a method of tensors or builders, or from an operator.
+
+    A slice is a subscript, and one operation is only ever a part of another.
+    """
+    methods = [name.replace("_", "") for owner in (bg.Tensor, bg.Builder) for name in dir(owner) if not name.startswith("_")]
+    kinds = {_SPELLED.get(method, method) for method in methods} | set(_SPELLED.values())
+    written: dict[type[Op], list[str]] = {}
+    for operation in operations():
+        if "lower" in vars(operation) and not operation.__subclasses__():
+            node: Any = types.SimpleNamespace(op=object.__new__(operation))
+            written[operation] = [kind for kind in kinds if _records(kind, node)]
+    assert {operation for operation, found in written.items() if len(found) != 1} == {Slice, MergeLeadingAxes}
