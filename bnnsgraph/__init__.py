@@ -24,6 +24,7 @@ from bnnsgraph.dtypes import UInt32 as UInt32
 from bnnsgraph.dtypes import UInt64 as UInt64
 from bnnsgraph.errors import ArgumentError as ArgumentError
 from bnnsgraph.errors import DTypeError as DTypeError
+from bnnsgraph.errors import FileFormatError as FileFormatError
 from bnnsgraph.errors import ForeignTensorError as ForeignTensorError
 from bnnsgraph.errors import GraphError as GraphError
 from bnnsgraph.errors import IndexOutOfBoundsError as IndexOutOfBoundsError
@@ -52,6 +53,8 @@ from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
 from bnnsgraph.recurrence import Activation as Activation
 from bnnsgraph.recurrence import Direction as Direction
+from bnnsgraph.saving import load as load
+from bnnsgraph.saving import save as save
 from bnnsgraph.swift.portability import Portability as Portability
 from bnnsgraph.swift.portability import portability as portability
 from bnnsgraph.tensor import Tensor as Tensor

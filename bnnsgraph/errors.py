@@ -69,6 +69,10 @@ class UnableToSetDynamicShapesError(ShapeError):
     """Sizes given for flexible dimensions contradict the graph (Swift ``Error.unableToSetDynamicShapes``)."""
 
 
+class FileFormatError(GraphError, ValueError):
+    """A file is no graph of this package, is damaged, or holds what this version does not know."""
+
+
 class UnsupportedOpsError(GraphError, NotImplementedError):
     """A graph holds operations that the target does not have; the message lists them all, with their lines."""
 

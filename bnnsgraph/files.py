@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import uuid
 from pathlib import Path
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write ``data`` beside ``path`` and then put it in its place; when that fails, ``path`` is as it was.
+def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
+    """Write ``parts`` beside ``path`` and then put them in its place; when that fails, ``path`` is as it was.
+
+    The bytes reach the disk before the name changes. An error of the system names ``path``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -17,15 +19,18 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     ...     Path(f"{folder}/data").read_bytes()
     b'bytes'
     """
-    target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    target = Path(os.path.realpath(path))  # of a link, what it points to is replaced
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
+        with open(temporary, "xb") as file:  # with the permissions that any new file has
+            for part in parts:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = os.fspath(path), None
         raise

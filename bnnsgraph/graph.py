@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from bnnsgraph.drawn import Drawn
 from bnnsgraph.errors import ForeignTensorError, GraphError, ShapeError
+from bnnsgraph.identity import Identified
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.origin import Origin, here
 from bnnsgraph.sizes import UNKNOWN, Size
@@ -220,8 +221,8 @@ def located(error: GraphError, op: Op, inputs: Sequence[Value], specs: Sequence[
     return type(error)(f"{op}: {error.reason}", *operands)
 
 
-class Graph(Drawn, Emitted):
-    """A finished, immutable program.
+class Graph(Drawn, Emitted, Identified):
+    """A finished, immutable program. Compared by value, see :class:`Identified`.
 
     Attributes:
         arguments: the inputs in declaration order.
@@ -242,6 +243,7 @@ class Graph(Drawn, Emitted):
         updates: Mapping[Value, Value] | None = None,
         options: CompileOptions | None = None,
     ) -> None:
+        super().__init__()
         self.arguments = tuple(arguments)
         self.results = tuple(results)
         self.result_names = tuple(result_names)

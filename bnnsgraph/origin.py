@@ -19,11 +19,13 @@ class Origin(NamedTuple):
     file: str
     line: int
     function: str
+    kept: str | None = None
+    """The text of the line in a graph that was loaded: its source need not be at hand."""
 
     @property
     def text(self) -> str:
         """The source line without its indentation; empty when the source is not at hand."""
-        return linecache.getline(self.file, self.line).strip()
+        return self.kept if self.kept is not None else linecache.getline(self.file, self.line).strip()
 
     @property
     def place(self) -> str:

@@ -919,6 +919,14 @@ def a_quotient_by_zero_while_it_is_looked_for() -> None:
     quotient(np.ones(2, np.float32), np.zeros(2, np.float32))  # here
 
 
+# Files
+
+
+@says(bg.FileFormatError, f"{__file__}: the header must fit the file, ")
+def a_file_that_holds_no_graph() -> None:
+    bg.load(__file__)  # here
+
+
 PARENTS: dict[type[bg.GraphError], type[Exception]] = {
     bg.ShapeError: ValueError,
     bg.DTypeError: TypeError,
@@ -929,6 +937,7 @@ PARENTS: dict[type[bg.GraphError], type[Exception]] = {
     bg.UnableToMakeGraphError: ValueError,
     bg.ArgumentError: TypeError,
     bg.UnableToSetDynamicShapesError: bg.ShapeError,
+    bg.FileFormatError: ValueError,
     bg.MissingDependencyError: ImportError,
     bg.NotFiniteError: ArithmeticError,
 }

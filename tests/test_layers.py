@@ -27,7 +27,7 @@ PATHS = {
 """Every module, named from the package on: ``spec``, ``ops.reduction``; the package itself is the empty name."""
 
 LAYERS: list[set[str]] = [
-    {"origin", "xla", "files", "swift.method", "drawn"},
+    {"origin", "xla", "files", "identity", "swift.method", "drawn"},
     {"errors"},
     {"dtypes", "sizes", "options", "progress"},
     {"spec"},
@@ -50,9 +50,9 @@ LAYERS: list[set[str]] = [
 and nothing named here may import it."""
 
 LAZY = {
-    ("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements"),
+    ("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements"), ("identity", "saving"),
     ("drawn", "display.svg"), ("drawn", "display.markup"), ("drawn", "display.html"), ("tensor", "display.html"),
-    ("context", "display.html"),
+    ("context", "display.html"), ("inspecting", "display.html"),
     ("swift.method", "swift.emit"),
 }  # fmt: skip
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""

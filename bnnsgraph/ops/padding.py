@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Padding:
     (Padding.constant(0), Padding.REFLECTION)
     """
 
-    kind: str
+    kind: Literal["constant", "REFLECTION", "REPLICATION"]
     value: float | int | bool = 0
 
     REFLECTION: ClassVar[Padding]
