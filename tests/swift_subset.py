@@ -306,6 +306,9 @@ class Rebuilder:
         if head.kind == "name" and head.name in TYPES:
             (value,) = (self.value(term) for _, term in arguments)
             return TYPES[head.name].numpy.type(value)
+        if head.kind == "array":  # [Float](repeating:count:)
+            value, count = (self.value(term) for _, term in arguments)
+            return np.full(count, value, TYPES[head.parts[0].name].numpy)
         if head.name == "stored":
             dtype, count, offset = (self.value(term) for _, term in arguments)
             return np.frombuffer(self.weights, dtype.numpy, count, offset)

@@ -293,7 +293,7 @@ def model(b: bg.Builder) -> Any:
     with b.group("encoder"):
         rows = table.gather(i, axis=0).reshape(["batch", "length", 2, 2])
         rows = rows.prelu(np.linspace(0, 1, 40)[:1])
-    return rows, b.constant(values=mask).select(1, b.constant(values=np.full(40, 0.1, np.float16)))
+    return rows, b.constant(values=mask).select(1, b.constant(values=np.linspace(0, 1, 40).astype(np.float16)))
 
 
 def test_constants_are_read_from_the_file_beside_the_source(tmp_path: Path) -> None:
@@ -379,6 +379,42 @@ def test_old_state_keeps_a_name() -> None:
 
     graph = graph_of(block)
     assert canonical(rebuild(graph.to_swift())) == canonical(ported_graph(graph).graph)
+
+
+def test_arrays_of_one_number_are_short() -> None:
+    def block(b: bg.Builder) -> Any:
+        x = b.argument("x", bg.Float32, [2, 40])
+        zeros = np.zeros(40, np.float32)
+        signed = np.where(np.arange(40) % 2, zeros, -zeros)
+        return x.layer_norm(np.ones(40), zeros, axes=[1]) + signed + b.constant(values=np.full((2, 40), 7, np.float32))
+
+    graph = graph_of(block)
+    text = graph.to_swift()
+    assert "weight: [Float](repeating: 1, count: 40)," in text
+    assert "builder.constant(values: [Float](repeating: 7, count: 80), shape: [2, 40])" in text
+    assert "// graph.weights, 160 bytes" in text
+    data = np.where(np.arange(40) % 2, np.float32(0), np.float32(-0.0)).tobytes()
+    assert canonical(rebuild(text, data)) == canonical(ported_graph(graph).graph)
+
+
+def test_sizes_are_read_from_the_arguments_once() -> None:
+    def block(b: bg.Builder) -> Any:
+        x = b.argument("x", bg.Float32, ["batch", "length", 6])
+        y = x.reshape(["batch", "length", 2, 3]) * 2
+        return x.reshape(["batch", "length", 2, 3]), y.reshape(["2*batch", "length", 3]), y.reshape([-1, "length"])
+
+    graph = graph_of(block)
+    text = graph.to_swift()
+    assert text.count("let shape = builder.concatenate(") == text.count("let shape2 = ") == text.count("let shape3 = ") == 1
+    assert text.count(".reshape(to: shape)") == 2
+    ported = ported_graph(graph).graph
+    assert canonical(rebuild(text)) == canonical(ported)
+    x = np.arange(48, dtype=np.float32).reshape(2, 4, 6)
+    for got, wanted in zip(Context(ported)(x), Context(graph)(x), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    quotient = graph_of(lambda b: b.argument("x", bg.Float32, ["2*n", "2*m"]).reshape(["n", 2, 2, "m"]))
+    with pytest.raises(bg.UnsupportedOpsError, match="no argument has an axis of size m, to read it from while the graph runs"):
+        quotient.to_swift()
 
 
 def test_numbers_and_words_of_swift() -> None:

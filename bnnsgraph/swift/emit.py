@@ -19,7 +19,7 @@ from bnnsgraph.spec import format_shape
 from bnnsgraph.swift import elementwise, layers, movement, rules_elements, rules_indices, rules_layers, rules_movement
 from bnnsgraph.swift.calls import Spelling
 from bnnsgraph.swift.porting import Ported, Rules, assigned, port
-from bnnsgraph.swift.text import TYPES, Expression, array, call, camel, integers, number, quoted, scalar
+from bnnsgraph.swift.text import TYPES, Expression, array, call, camel, integers, is_uniform, number, quoted, scalar
 from bnnsgraph.swift.weights import INLINE, Weights
 
 CALLS: Mapping[type[Op], Spelling] = {**elementwise.CALLS, **layers.CALLS, **movement.CALLS}
@@ -61,7 +61,7 @@ def names_of(graph: Graph, ported: Ported) -> dict[tuple[Node, int], tuple[str, 
         generated = name.rstrip("0123456789_") == operation_name(value.node).rstrip("0123456789_")
         if moved is not None and (not generated or (moved.node, moved.index) not in found):
             found[moved.node, moved.index] = camel(name), not generated
-    return found
+    return {**{(node, 0): ("shape", False) for node in ported.shapes}, **found}
 
 
 class Writer:
@@ -140,7 +140,7 @@ class Writer:
         self._statement(f"{keyword} {name} = ", expression, node, format_shape(op.spec.shape) if named else "")
 
     def _write_constant(self, node: Node, op: Constant) -> None:
-        small = op.array.ndim == 0 or (op.array.ndim == 1 and op.array.size <= INLINE)
+        small = op.array.ndim < 2 and _is_inline(op)
         if small and op.name is None and self._used[node, 0] == 1 and (node, 0) not in self._shown and not self._is_named(node):
             self._constants[node] = op
             return
@@ -154,8 +154,8 @@ class Writer:
         if op.array.ndim == 0:
             return call("builder.constant", *named, f"value: {scalar(op.array[()], dtype).text}")
         shape = [] if op.array.ndim == 1 else [f"shape: {integers(op.array.shape)}"]
-        if op.array.size <= INLINE:
-            return call("builder.constant", *named, f"values: {array(op.array.flat, dtype).text}", *shape)
+        if _is_inline(op):
+            return call("builder.constant", *named, f"values: {array(op.array, dtype).text}", *shape)
         return call("builder.constant", *named, f"values: {self.weights.add(op.array, dtype, op.name)}", *shape)
 
     def _write_update(self, node: Node, op: SliceUpdate) -> None:
@@ -253,8 +253,10 @@ class Writer:
         """A constant as an array of ``Float``."""
         op = value.node.op
         assert isinstance(op, Constant)
-        if op.array.size > INLINE:
+        if not _is_inline(op):
             return Expression(self.weights.add(op.array.astype("float32"), Float32, op.name))
+        if is_uniform(op.array):
+            return array(op.array, Float32)
         return Expression(f"[{', '.join(number(each) for each in op.array)}]")
 
 
@@ -276,6 +278,11 @@ class _Call:
     def elements(self, index: int) -> Expression:
         """The operand as an array of ``Float``."""
         return self._writer.elements_of(self.node.inputs[index])
+
+
+def _is_inline(op: Constant) -> bool:
+    """Whether the elements stand in the source."""
+    return op.array.size <= INLINE or is_uniform(op.array)
 
 
 def _argument(value: Value) -> Argument:

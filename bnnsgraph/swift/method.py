@@ -16,7 +16,7 @@ class Emitted:
 
         Variables are called as in the Python program where its source shows their names, and comments tell the lines. What
         Apple's builder lacks is written with what it has; :func:`bnnsgraph.portability` lists that, and what may differ.
-        Constants of more than 32 elements are read from a raw file, whose layout is in the first comment.
+        Constants of more than 32 elements, not all equal, are read from a raw file, whose layout is in the first comment.
 
         Args:
             path: a file that ends with ``.swift``, to be written; the constants go into a file beside it that ends with

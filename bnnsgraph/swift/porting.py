@@ -50,7 +50,7 @@ class Remark(NamedTuple):
 class Port(Recorder):
     """Records nodes as Apple's builder has them, at the lines where they were recorded first."""
 
-    __slots__ = ("_builder", "_known", "_rules", "depth", "origin", "problems", "rewritten")
+    __slots__ = ("_builder", "_known", "_rules", "depth", "origin", "problems", "rewritten", "shapes")
 
     def __init__(self, options: CompileOptions, known: Callable[[type[Op]], bool], rules: Rules) -> None:
         super().__init__(options)
@@ -62,6 +62,7 @@ class Port(Recorder):
         self.depth = 0
         self.problems: list[str] = []
         self.rewritten: list[str] = []
+        self.shapes: dict[str, Tensor[Any]] = {}
 
     def record(self, op: Op, inputs: tuple[Value, ...] = ()) -> tuple[Value, ...]:
         """Append ``op``, or what it is rewritten into."""
@@ -176,12 +177,13 @@ class _Extent:
 
 
 class Ported(NamedTuple):
-    """A graph in Apple's operations, where its values went, and remarks about its nodes."""
+    """A graph in Apple's operations, where its values went, remarks about its nodes, and the nodes that compute shapes."""
 
     graph: Graph
     values: dict[tuple[Node, int], Value]
     rewritten: list[Remark]
     refused: list[Remark]
+    shapes: list[Node]
 
     def require_supported(self) -> None:
         """Refuse what Apple's builder lacks, everything at once.
@@ -229,7 +231,7 @@ def port(graph: Graph, known: Callable[[type[Op]], bool], rules: Rules) -> Porte
         updates[declared] = current
     results = [values[value.node, value.index] for value in graph.results]
     ported = Graph(recorder.arguments, results, graph.result_names, updates, graph.options)
-    return Ported(ported, values, rewritten, refused)
+    return Ported(ported, values, rewritten, refused, [value_of(shape).node for shape in recorder.shapes.values()])
 
 
 def assigned(argument: Value, value: Value) -> list[Node] | None:

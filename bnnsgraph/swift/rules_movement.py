@@ -15,7 +15,7 @@ from bnnsgraph.ops import creation, movement, padding, rearrangement, scattering
 from bnnsgraph.ops.scattering import ScatterMode
 from bnnsgraph.ops.slicing import Span
 from bnnsgraph.sizes import UNKNOWN
-from bnnsgraph.spec import is_static, normalize_axes, normalize_axis
+from bnnsgraph.spec import Shape, format_shape, is_static, normalize_axes, normalize_axis
 from bnnsgraph.swift.porting import LackingError, Port, Rewrite, Rules
 from bnnsgraph.tensor import Tensor
 
@@ -40,18 +40,24 @@ def _reshape(op: movement.Reshape, port: Port, x: T) -> T | None:
         if flexible and 0 in op.to:
             raise LackingError("a flexible size cannot be inferred beside a size of 0")
         return None
+    written = format_shape(op.to)
+    if written not in port.shapes:
+        port.shapes[written] = port.concatenate(_computed(port, op.to), 0)
+    return port.promise(x.reshape(to=port.shapes[written]), op.infer(x.spec))
+
+
+def _computed(port: Port, sizes: Shape) -> list[T]:
+    """The parts of a shape: constants, and sizes read while the graph runs; one of those may be left to be inferred."""
     parts: list[T] = []
     known: list[int] = []
-    inferred = UNKNOWN in op.to
-    for size in (*op.to, None):
+    inferred = UNKNOWN in sizes
+    for size in sizes:
         if isinstance(size, int):
             known.append(size)
             continue
         if known:
             parts.append(port.constant(known, Int32))
             known = []
-        if size is None:
-            break
         try:
             parts.append(port.constant([-1], Int32) if size is UNKNOWN else port.size(size))
         except LackingError:
@@ -59,7 +65,7 @@ def _reshape(op: movement.Reshape, port: Port, x: T) -> T | None:
                 raise
             inferred = True
             parts.append(port.constant([-1], Int32))
-    return port.promise(x.reshape(to=port.concatenate(parts, 0)), op.infer(x.spec))
+    return [*parts, port.constant(known, Int32)] if known else parts
 
 
 def _reshape_to(op: movement.ReshapeTo, port: Port, x: T, to: T) -> T | None:

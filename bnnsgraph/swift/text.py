@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,13 +110,25 @@ def scalar(value: Any, dtype: DType) -> Expression:
     return Expression(f"{name}({text})")
 
 
-def array(values: Iterable[Any], dtype: DType) -> Expression:
-    """A flat array whose text says its type.
+def is_uniform(values: np.ndarray[Any, Any]) -> bool:
+    """Whether one number, more than four times, is all there is; -0 is not 0, and one NaN not another.
 
-    >>> array([1, 2], Int32).text
-    '[1, 2] as [Int32]'
+    >>> is_uniform(np.float32([1, 1, 1, 1, 1])), is_uniform(np.float32([0, -0.0, 0, 0, 0]))
+    (True, False)
     """
-    return Expression(f"[{', '.join(number(value, dtype) for value in values)}] as [{TYPES[dtype]}]", atom=False)
+    bits = values.reshape(-1).view(f"u{values.itemsize}")
+    return values.size > 4 and bool((bits == bits[0]).all())
+
+
+def array(values: np.ndarray[Any, Any], dtype: DType) -> Expression:
+    """The elements as a flat array whose text says its type.
+
+    >>> array(np.array([1, 2]), Int32).text, array(np.zeros((2, 3)), Float32).text
+    ('[1, 2] as [Int32]', '[Float](repeating: 0, count: 6)')
+    """
+    if is_uniform(values):
+        return Expression(f"[{TYPES[dtype]}](repeating: {number(values.flat[0], dtype)}, count: {values.size})")
+    return Expression(f"[{', '.join(number(value, dtype) for value in values.flat)}] as [{TYPES[dtype]}]", atom=False)
 
 
 def integers(values: Sequence[int]) -> str:
