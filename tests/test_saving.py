@@ -15,6 +15,7 @@ import subprocess
 import sys
 import typing
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,21 @@ def test_the_closed_lists_name_everything() -> None:
     choices = {kind for kind in found if issubclass(kind, enum.Enum)}
     assert choices | {bg.Intent, bg.OptimizationPreference} == set(ENUMERATIONS.values())
     assert found - choices - {int, float, bool, str, type(None), Size, Scalar} == set(RECORDS.values())
+
+
+VERSION_1 = Path(__file__).with_name("format_version_1.txt")
+"""What it is, its name, and in JSON its fields with their defaults (a list of one) or none (null)."""
+
+
+def test_files_of_version_1_stay_readable() -> None:
+    """What the first version could write keeps its meaning: names of fields stay, defaults too, and new fields have one."""
+    for line in VERSION_1.read_text().splitlines():
+        kind, name, text = line.split(" ", 2)
+        known = declared((OPERATIONS if kind == "operation" else RECORDS)[name])
+        written = {field: [encode(default)] if default is not MISSING else None for field, (_, default) in known.items()}
+        old = json.loads(text)
+        assert {field: written.get(field, "gone") for field in old} == old, name
+        assert all(default is not None for field, default in written.items() if field not in old), name
 
 
 # What comes back
