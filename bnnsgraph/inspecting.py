@@ -113,7 +113,7 @@ class Difference:
         place = f" at {list(self.index)}" if self.index else ""
         of = element_count(self.spec.shape)
         return (
-            f"{where}{self.got}{place} where the reference has {self.wanted}: absolute difference up to "
+            f"{where}{_number(self.got)}{place} where the reference has {_number(self.wanted)}: absolute difference up to "
             f"{self.absolute:.3g}, relative {self.relative:.3g}; {self.count} of {of} elements beyond the "
             f"tolerance of {self.tolerance:.3g}"
         )
@@ -223,7 +223,7 @@ class Inspection(ArgumentSurface):
         True
         >>> print(norm.compare({"squares": [9, 15]}, [3, 4]).first)  # doctest: +ELLIPSIS
         squares (Multiply()), recorded at ...:  squares = x * x
-          16.0 at [1] where the reference has 15: absolute difference up to 1, relative 0.0667; 1 of 2 elements beyond ...
+          16 at [1] where the reference has 15: absolute difference up to 1, relative 0.0667; 1 of 2 elements beyond ...
 
         Raises:
             ArgumentError: the reference has a name that no value has, or nothing to compare.
@@ -357,6 +357,11 @@ def _difference(name: str, value: Value, got: Array, wanted: Array, tolerance: f
     elements = got[index].item(), wanted[index].item()
     largest = float(absolute.max()), float(relative.max())
     return Difference(name, node.op, spec, node.origin, *largest, index, int(beyond.sum()), allowed, *elements, "")
+
+
+def _number(element: Any) -> str:
+    """An element with all the digits that tell float32 numbers apart."""
+    return f"{element:.9g}" if isinstance(element, float) else str(element)
 
 
 def _summary(array: Array) -> tuple[str, str, str, str]:
