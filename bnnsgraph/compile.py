@@ -39,6 +39,11 @@ class Outcome(NamedTuple):
     failure: Any
     """Scalar int32: 0, or the place of the first failed check in :func:`checks`, counted from 1. None without checks."""
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Results, updates, and the failure if there is one, in one row, which JAX returns faster."""
+        return (*self.results, *self.updates) if self.failure is None else (*self.results, *self.updates, self.failure)
+
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
     """The constants that are passed to the program as parameters."""
@@ -196,13 +201,18 @@ class Program:
         """Whether the checks are a program of their own, run first, so that a run that fails leaves donated arrays alone."""
         return self.graph.options.donate and bool(self.graph.updates) and bool(checks(self.graph))
 
-    def compiled(self) -> Callable[..., Outcome]:
-        """A jitted function of the parameters and the arguments."""
+    @property
+    def checks_last(self) -> bool:
+        """Whether the last value of a run is the place of the first failed check."""
+        return not self.checks_first and bool(checks(self.graph))
+
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """A jitted function of the parameters and the arguments, with :attr:`Outcome.values`."""
         checks_first = self.checks_first
 
-        def run(parameters: Sequence[Any], *arrays: Any) -> Outcome:
+        def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
             outcome = self._checked(parameters, arrays)
-            return outcome._replace(failure=None) if checks_first else outcome
+            return (outcome._replace(failure=None) if checks_first else outcome).values
 
         updated = [1 + self.graph.arguments.index(value) for value in self.graph.updates]
         return self._jit(run, donate_argnums=updated if self.graph.options.donate else ())
@@ -224,7 +234,7 @@ class Program:
             settings["in_shardings"] = (self.placement.constants, *self.placement.arguments)
             if outputs:
                 updated = tuple(self.placement.arguments[self.graph.arguments.index(value)] for value in self.graph.updates)
-                settings["out_shardings"] = Outcome(self.placement.outputs, updated, None)
+                settings["out_shardings"] = (*self.placement.outputs, *updated, *([None] * self.checks_last))
         return jax.jit(run, compiler_options=compiler_options(self.graph), **settings)
 
     def finite_checker(self) -> Callable[[Sequence[Any]], Node | None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from bnnsgraph.builder import Builder
-from bnnsgraph.compile import Outcome, checks, is_tracer
+from bnnsgraph.compile import checks, is_tracer
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.exporting import export_program
 from bnnsgraph.files import write_atomically
@@ -47,6 +47,7 @@ class Context(Inspection):
         self._count = len(self._names)
         updated = [argument_of(value).name for value in graph.updates]
         fields = [*graph.result_names, *updated]
+        self._returned = len(fields)
         self._package: Any = None if len(fields) == 1 else namedtuple("Results", fields)  # pyright: ignore[reportUntypedNamedTuple]
         if graph.is_static and compile_now:
             self._runner.prepare([value.spec.shape for value in graph.arguments], "every size is known")
@@ -81,9 +82,8 @@ class Context(Inspection):
             entry = self._runner.prepare([array.shape for array in arrays], "first run with these sizes")
         return self._packed(self._runner.run(entry, arrays))
 
-    def _packed(self, outcome: Outcome) -> Any:
-        values = outcome.results + outcome.updates
-        return values[0] if self._package is None else self._package(*values)
+    def _packed(self, values: Sequence[Any]) -> Any:
+        return values[0] if self._package is None else self._package(*values[: self._returned])
 
     @property
     def compilations(self) -> list[Compilation]:
@@ -105,7 +105,7 @@ class Context(Inspection):
         return self._pure
 
     def _pure(self, *args: Any, **kwargs: Any) -> Any:
-        return self._packed(self._runner.pure(self._runner.arrange(args, kwargs)))
+        return self._packed(self._runner.pure(self._runner.arrange(args, kwargs)).values)
 
     @property
     def checked_function(self) -> Callable[..., Any]:
@@ -130,7 +130,7 @@ class Context(Inspection):
         for place, node in enumerate(checks(self.graph), 1):
             message = f"{node.op}: an index is outside its axis, recorded at {node.origin}:  {node.origin.text}"
             checkify.check(outcome.failure != place, message.replace("{", "{{").replace("}", "}}"))
-        return self._packed(outcome)
+        return self._packed(outcome.results + outcome.updates)
 
     # Compiling ahead, and taking the program elsewhere
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from bnnsgraph.compile import Outcome, compiler_options, is_tracer, walk, x64
+from bnnsgraph.compile import checks, compiler_options, is_tracer, walk, x64
 from bnnsgraph.dtypes import Floating, as_dtype
 from bnnsgraph.errors import ArgumentError, ParameterError
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
@@ -266,14 +266,15 @@ class Inspection(ArgumentSurface):
         graph, program = self.graph, self._runner.placed()
         if self._tracing is None:
 
-            def run(parameters: Sequence[Any], *arrays: Any) -> Outcome:
+            def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
                 seen: dict[Node, tuple[Any, ...]] = {}
                 large = dict(zip(program.constants, parameters, strict=True))
                 outcome = walk(graph, arrays, large, checked=True, visit=seen.__setitem__)
-                return outcome._replace(results=tuple(seen[node] for node in graph.nodes if _computed(node)))
+                computed = tuple(seen[node] for node in graph.nodes if _computed(node))
+                return outcome._replace(results=computed, updates=()).values
 
-            self._tracing = Entry(jax.jit(run, compiler_options=compiler_options(graph)), ())
-        results = iter(self._runner.run(self._tracing, arrays).results)
+            self._tracing = Entry(jax.jit(run, compiler_options=compiler_options(graph)), (), bool(checks(graph)))
+        results = iter(self._runner.run(self._tracing, arrays))
         with x64(graph):
             given = {value.node: (jnp.asarray(array),) for value, array in zip(graph.arguments, arrays, strict=True)}
             given |= {node: (array,) for node, array in zip(program.constants, program.parameters, strict=True)}

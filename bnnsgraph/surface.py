@@ -247,8 +247,7 @@ class ArgumentSurface:
             index = self.graph.arguments.index(value)
             targets.append((self._names[index], arrays[count + index], value.spec.with_shape(inputs[index].shape)))
         writable = [_writable(name, target, spec) for name, target, spec in targets]
-        outcome = self._runner.run(entry, inputs)
-        for target, result in zip(writable, outcome.results + outcome.updates, strict=True):
+        for target, result in zip(writable, self._runner.run(entry, inputs), strict=False):
             np.copyto(target, np.asarray(result))
 
 
