@@ -38,7 +38,7 @@ def run(graph: Graph, *arrays: np.ndarray) -> list[np.ndarray]:
         outcome = walk(graph, given, {}, checked=False)
         return outcome.results, outcome.updates
 
-    compiled = jax.jit(function).lower(*arrays).compile(compiler_options={"xla_backend_optimization_level": 0})
+    compiled = jax.jit(function).lower(*arrays).compile(compiler_options={"xla_backend_optimization_level": "0"})
     results, updates = compiled(*arrays)
     return [np.asarray(value) for value in (*results, *updates)]
 
@@ -379,7 +379,7 @@ def test_state_is_assigned_in_place() -> None:
     ported = ported_graph(graph).graph
     assert canonical(rebuild(text)) == canonical(ported)
     x = np.ones((4, 2), np.float32)
-    changed = np.float32([[5, 7], [4, 4], [4, 8], [1, 1]])
+    changed = np.array([[5, 7], [4, 4], [4, 8], [1, 1]], np.float32)
     for got, wanted in zip(run(ported, x), (x + 1, changed), strict=True):
         np.testing.assert_array_equal(got, wanted)
 
@@ -447,6 +447,33 @@ def test_numbers_and_words_of_swift() -> None:
         assert part in text
     assert "let self_ = (in_.clip" in text
     assert canonical(rebuild(text)) == canonical(ported_graph(graph).graph)
+
+
+def test_constants_alone_are_tensors() -> None:
+    """Two numbers would be added by Swift itself."""
+
+    def block(b: bg.Builder) -> Any:
+        one, mask = b.constant(value=1.0), b.constant(value=True)
+        return one + 2, mask.select(one * 3, 4.0), mask.select(b.constant(value=5), 6), b.constant(values=[1.0, 2.0]) - 1
+
+    graph = graph_of(block)
+    text = graph.to_swift()
+    assert "= builder.constant(values: [1, 2] as [Float]) - Float(1)" in text
+    assert ".select(builder.constant(value: Int32(5)), builder.constant(value: Int32(6)))" in text
+    assert canonical(rebuild(text)) == canonical(ported_graph(graph).graph)
+    alone = graph_of(lambda b: b.constant(value=1.0) + 2).to_swift()
+    assert "let output0 = builder.constant(value: Float(1)) + Float(2)" in alone
+
+
+def test_comments_hold_one_line() -> None:
+    def block(b: bg.Builder) -> Any:
+        with b.group("first\nreturn []"):
+            return b.argument("x", bg.Float32, [40]) + b.constant("a\nb", values=np.arange(40, dtype=np.float32))
+
+    text = graph_of(block).to_swift()
+    assert "        // first return []\n" in text
+    assert "[40]  a b\n" in text
+    assert 'name: "a\\u{a}b"' in text
 
 
 def test_options_of_apple_are_written() -> None:

@@ -87,7 +87,11 @@ def operator(sign: str, *, parameters: bool = False) -> Spelling:
     """An operator between two tensors, or between a tensor and something that becomes one."""
 
     def spell(op: Any, c: Call) -> Expression:
-        left, right = (c.parameter(0), c.parameter(1)) if parameters else (c.tensor(0), c.tensor(1))
+        left, right = c.tensor(0), c.tensor(1)
+        if parameters and c.parameter(1) != right:
+            right = c.parameter(1)
+        elif parameters:  # of two numbers the left stays a tensor
+            left = c.parameter(0)
         return Expression(f"{left.inner} {sign} {right.inner}", atom=False)
 
     return spell

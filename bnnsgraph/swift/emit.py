@@ -19,7 +19,7 @@ from bnnsgraph.spec import format_shape
 from bnnsgraph.swift import elementwise, layers, movement, rules_elements, rules_indices, rules_layers, rules_movement
 from bnnsgraph.swift.calls import Spelling
 from bnnsgraph.swift.porting import Ported, Rules, assigned, port
-from bnnsgraph.swift.text import TYPES, Expression, array, call, camel, integers, is_uniform, number, quoted, scalar
+from bnnsgraph.swift.text import TYPES, Expression, array, call, camel, comment, integers, is_uniform, number, quoted, scalar
 from bnnsgraph.swift.weights import INLINE, Weights
 
 CALLS: Mapping[type[Op], Spelling] = {**elementwise.CALLS, **layers.CALLS, **movement.CALLS}
@@ -111,7 +111,7 @@ class Writer:
         for node in self.graph.nodes:
             if node.group != group and not isinstance(node.op, (Argument, Constant)):
                 group = node.group
-                self._lines += ["", *([f"// {group}"] if group else [])]
+                self._lines += ["", *([comment(group)] if group else [])]
             self._write(node)
         results = ", ".join(self._text[value.node, value.index].text for value in self.graph.results)
         return [*self._lines, "", f"return [{results}]"]
@@ -207,13 +207,13 @@ class Writer:
         place = node.origin.place
         notes = [note for note in (remark, place if place != self._place else "") if note]
         self._place = place
-        comment = f"  // {', '.join(notes)}" if notes else ""
+        told = f"  {comment(', '.join(notes))}" if notes else ""
         line = f"{left}{expression.text}"
         if len(line) <= WIDTH or not expression.arguments:
-            self._lines.append(line + comment)
+            self._lines.append(line + told)
             return
         *first, last = expression.arguments
-        self._lines.append(f"{left}{expression.head}({comment}")
+        self._lines.append(f"{left}{expression.head}({told}")
         self._lines += [f"    {argument}," for argument in first]
         self._lines.append(f"    {last})")
 

@@ -140,6 +140,15 @@ def integers(values: Sequence[int]) -> str:
     return f"[{', '.join(map(str, values))}]"
 
 
+def comment(text: str) -> str:
+    r"""A comment of one line.
+
+    >>> comment("first\nsecond")
+    '// first second'
+    """
+    return f"// {' '.join(text.splitlines())}"
+
+
 def boolean(value: bool) -> str:
     """``true`` or ``false``."""
     return "true" if value else "false"

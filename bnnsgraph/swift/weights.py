@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bnnsgraph.dtypes import DType
-from bnnsgraph.swift.text import TYPES
+from bnnsgraph.swift.text import TYPES, comment
 
 INLINE = 32
 """The number of elements up to which a constant stands in the source."""
@@ -65,7 +65,7 @@ class Weights:
         for entry in self.entries:
             label = f"  {entry.name}" if entry.name else ""
             shape = str(list(entry.array.shape))
-            lines.append(f"//   {entry.offset:<10}  {entry.array.size:<5}  {TYPES[entry.dtype]:<7}  {shape}{label}")
+            lines.append(comment(f"  {entry.offset:<10}  {entry.array.size:<5}  {TYPES[entry.dtype]:<7}  {shape}{label}"))
         return lines
 
     def reader(self) -> list[str]:
