@@ -64,10 +64,18 @@ class Trace:
         """NumPy arrays by name, such as ``numpy.savez`` and :meth:`Context.compare` take."""
         return {traced.name: np.asarray(traced.value) for traced in self}
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
         head = ("value", "type", "min", "max", "mean", "NaN", "operation", "line")
         rows = [(t.name, str(t.spec), *_summary(np.asarray(t.value)), type(t.op).__name__, t.origin.place) for t in self]
-        return _table([head, *rows])
+        return [head, *rows]
+
+    def __repr__(self) -> str:
+        return _table(self._rows())
+
+    def _repr_html_(self) -> str:
+        from bnnsgraph.display.html import trace_page
+
+        return trace_page(self._rows(), [traced.value for traced in self], repr(self))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import math
 import re
+import struct
 import time
 import unicodedata
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +23,7 @@ from IPython.core.formatters import DisplayFormatter
 import bnnsgraph as bg
 from bnnsgraph.display.costs import flops, result_bytes
 from bnnsgraph.display.style import STYLE
+from bnnsgraph.display.thumbnails import thumbnail
 from bnnsgraph.dtypes import as_dtype
 from tests import op_table
 
@@ -378,6 +382,16 @@ def test_notebooks_show_graphs_contexts_and_tensors() -> None:
     assert {"script", "link", "img"}.isdisjoint(page.tags)
 
 
+def test_notebooks_that_are_not_trusted_show_text() -> None:
+    """They strip styles and drawings, keep ``hidden`` if it has a value, and keep text."""
+    page = record(small)._repr_html_()
+    kept = page[page.index("</style>") :]
+    assert re.findall(r'<div class="bnnsgraph-page" hidden="hidden">', kept)
+    assert re.search(r"%4 +float32\[batch, 8\]  Subtract\(%2, %3\)", kept[: kept.index("hidden")])
+    assert ".bnnsgraph-page{" in page
+    assert "display:block!important" in page
+
+
 def test_a_page_has_a_drawing_for_each_folded_group_and_a_table() -> None:
     graph = record(lambda b: encoder(b, 20))
     page = Page(graph._repr_html_())
@@ -422,6 +436,69 @@ def test_both_themes_have_the_same_colours_by_name() -> None:
     assert len(re.findall(r"\{(--[^}]*)\}", STYLE)) == 4
     assert set(re.findall(r"var\(--([a-z-]+)\)", STYLE)) <= {*names}
     assert '[data-jp-theme-light="false"] .bnnsgraph' in STYLE
+
+
+# Values
+
+
+def pixels(svg: str) -> np.ndarray:
+    """The image in a thumbnail, read by the rules of PNG."""
+    data = base64.b64decode(re.findall(r"base64,([^\"]*)", svg)[0])
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    place, chunks = 8, {}
+    while place < len(data):
+        length, kind = struct.unpack(">I4s", data[place : place + 8])
+        content, check = data[place + 8 : place + 8 + length], data[place + 8 + length : place + 12 + length]
+        assert struct.unpack(">I", check)[0] == zlib.crc32(kind + content)
+        chunks[kind] = content
+        place += 12 + length
+    columns, rows, *form = struct.unpack(">2I5B", chunks[b"IHDR"])
+    assert form == [8, 2, 0, 0, 0]
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(rows, 1 + 3 * columns)
+    assert not lines[:, 0].any()
+    return lines[:, 1:].reshape(rows, columns, 3)
+
+
+def test_thumbnails_have_the_form_that_tells_most() -> None:
+    ramp = np.arange(48, dtype=np.float32).reshape(6, 8)
+    shown = pixels(thumbnail(ramp))
+    assert shown.shape == (6, 8, 3)
+    assert (shown[0, 0].tolist(), shown[-1, -1].tolist()) == ([68, 1, 84], [253, 231, 37])
+    assert (np.diff(shown.astype(int).sum(axis=-1).reshape(-1)[24:]) > 0).all()
+    broken = np.where(ramp == 9, np.nan, ramp)
+    assert pixels(thumbnail(broken))[1, 1].tolist() == [255, 0, 0]
+    assert "0 to 47, 1 not finite" in thumbnail(broken)
+    colours = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+    np.testing.assert_array_equal(pixels(thumbnail(colours[None])), colours)
+    np.testing.assert_array_equal(pixels(thumbnail((colours / 255).astype(np.float32))), colours)
+    large = np.repeat(np.repeat(ramp, 100, axis=0), 100, axis=1)
+    assert pixels(thumbnail(large)).shape == (40, 120, 3)
+    assert thumbnail(np.arange(3)).count("L") == 2
+    curve = points(re.findall(r' d="([^"]*)"', thumbnail(np.sin(np.arange(10_000) / 500)))[0])
+    assert max(y for _, y in curve) == 38
+    assert min(y for _, y in curve) == 2
+    counts = re.findall(r"V([\d.]+)h", thumbnail(np.repeat(np.arange(24), np.arange(24) + 1).reshape(2, 3, -1)))
+    np.testing.assert_allclose([40 - float(count) for count in counts], 40 * np.arange(1, 25) / 24, atol=0.06)  # one decimal
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.zeros((0, 3)), 3, True, np.float32(np.nan), [np.nan, np.inf], np.full((5, 5), np.nan), np.zeros((2, 3, 4), bool),
+        np.array([-1e308, 1e308]), np.zeros((4, 4), bg.BFloat16.numpy), np.full(200, -np.inf), np.zeros((3, 2)),
+        np.array([2**63], np.uint64), np.full((9, 9, 3), np.inf, np.float32),
+    ],
+)  # fmt: skip
+def test_thumbnails_of_anything_can_be_read(values: Any) -> None:
+    ElementTree.fromstring(thumbnail(values))
+
+
+def test_traces_show_a_thumbnail_for_each_value() -> None:
+    context = bg.make_context(lambda b: (b.argument("x", bg.Float32, [6, 8]) * 2).named("twice"))
+    page = Page(context.trace(np.ones((6, 8), np.float32))._repr_html_())
+    assert page.tags.count("svg") == 2
+    assert page.words[:8] == ["value", "type", "min", "max", "mean", "NaN", "operation", "line"]
+    assert page.words[page.words.index("twice") :][:5] == ["twice", "float32[6, 8]", "2", "2", "2"]
 
 
 # Costs

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from bnnsgraph.display.costs import flops, result_bytes
 from bnnsgraph.display.scene import Box, Frame, Scene
 from bnnsgraph.display.style import STYLE, escaped
 from bnnsgraph.display.svg import document
+from bnnsgraph.display.thumbnails import thumbnail
 from bnnsgraph.errors import ShapeError
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Recorder, Value, argument_of
 from bnnsgraph.sizes import UNKNOWN, Dimension
@@ -28,13 +30,17 @@ PAGE = """
 .bnnsgraph-page summary{cursor:pointer;padding:2px 0}
 .bnnsgraph-page details details{margin-left:16px}
 .bnnsgraph-page .dim{color:var(--dim)}
-.bnnsgraph-page code{font:12px Menlo,Consolas,"DejaVu Sans Mono",monospace;background:none;color:inherit;padding:0}
-.bnnsgraph-page table{border-collapse:collapse;border:none;margin:4px 0;font-size:12px;color:var(--ink)}
+.bnnsgraph-page code{font:12px Menlo,Consolas,"DejaVu Sans Mono",monospace;background:none!important;color:inherit!important;
+padding:0!important;white-space:inherit!important}
+.bnnsgraph-page table{table-layout:auto!important;border-collapse:collapse;border:none!important;margin:4px 0!important;
+font-size:12px;color:var(--ink)!important}
 .bnnsgraph-page tr{background:none!important}
-.bnnsgraph-page th,.bnnsgraph-page td{border:none;border-bottom:1px solid var(--rule);padding:2px 10px 2px 0;text-align:left;
-vertical-align:top;white-space:nowrap;max-width:none}
-.bnnsgraph-page td.text{white-space:normal;overflow-wrap:break-word;max-width:420px}
-.bnnsgraph-page .number{text-align:right}
+.bnnsgraph-page th,.bnnsgraph-page td{border:none;border-bottom:1px solid var(--rule);padding:2px 12px 2px 0!important;
+text-align:left!important;vertical-align:top!important;white-space:nowrap;max-width:none!important}
+.bnnsgraph-page td.call{white-space:normal;overflow-wrap:break-word;max-width:420px!important;min-width:200px}
+.bnnsgraph-page .number{text-align:right!important}
+.bnnsgraph-page .thumbnail{display:block}
+.bnnsgraph-page .bars{fill:var(--line)}
 """.strip()
 
 COLUMNS = {
@@ -56,7 +62,21 @@ def graph_page(graph: Graph, title: str = "Graph", note: str = "") -> str:
     facts += [f"{total:,} parameters" for total in [sum(_parameters(scene, node) for node in graph.nodes)] if total]
     facts += [note] if note else []
     head += f' <span class="dim">{escaped(" · ".join(facts))}</span></div>'
-    return _wrapped(f"{graph!r}\n{_beginning(str(graph))}", head, *_drawings(scene), _table(scene))
+    return page(f"{graph!r}\n{_beginning(str(graph))}", head, *_drawings(scene), _table(scene))
+
+
+def trace_page(rows: Sequence[Sequence[str]], arrays: Sequence[Any], text: str) -> str:
+    """The page of a run: a row of words and a thumbnail for each value. The first row is the head."""
+    head, *rest = rows
+    lines = [
+        "<tr>" + "".join(f"<td><code>{escaped(cell)}</code></td>" for cell in row) + f"<td>{thumbnail(array)}</td></tr>"
+        for row, array in zip(rest[:MOST_ROWS], arrays, strict=False)
+    ]
+    if len(rest) > MOST_ROWS:
+        lines.append(f'<tr><td colspan="{len(head) + 1}" class="dim">{len(rest) - MOST_ROWS:,} more</td></tr>')
+    titles = "".join(f"<th>{escaped(cell)}</th>" for cell in (*head, ""))
+    table = f"<table><thead><tr>{titles}</tr></thead>\n<tbody>{chr(10).join(lines)}</tbody></table>"
+    return page(_beginning(text), f'<div class="canvas">{table}</div>')
 
 
 def tensor_page(recorder: Recorder, value: Value, name: str | None, text: str) -> str:
@@ -68,21 +88,21 @@ def tensor_page(recorder: Recorder, value: Value, name: str | None, text: str) -
     head = f"<div><code><b>{escaped(f'{name}: ' if name else '')}{escaped(str(value.spec))}</b></code> "
     head += f'<code>{escaped(scene.written(node))}</code> <span class="dim">{escaped(str(node.origin))}</span></div>'
     if len(scene.graph.nodes) < 2:
-        return _wrapped(text, head)
+        return page(text, head)
     drawn = _drawings(scene)
     count = f"{len(scene.operations):,} operation{'' if len(scene.operations) == 1 else 's'}"
     state = " open" if len(scene.graph.nodes) <= OPEN_UP_TO else ""
-    return _wrapped(text, head, f"<details{state}><summary>made by {count}</summary>", *drawn, "</details>")
+    return page(text, head, f"<details{state}><summary>made by {count}</summary>", *drawn, "</details>")
 
 
-def _wrapped(text: str, *parts: str) -> str:
-    """A page, and the text that is seen instead where styles are stripped, as in a notebook that is not trusted."""
+def page(text: str, *parts: str) -> str:
+    """What a notebook shows, and the text that stands in where styles are stripped, as in a notebook that is not trusted."""
     return "\n".join(
         [
             '<div class="bnnsgraph">',
             f"<style>{STYLE}\n{PAGE}</style>",
             f'<pre class="bnnsgraph-text">{escaped(text)}</pre>',
-            '<div class="bnnsgraph-page" hidden>',
+            '<div class="bnnsgraph-page" hidden="hidden">',  # sanitizers drop the attribute where it has no value
             *parts,
             "</div>",
             "</div>",
@@ -170,7 +190,8 @@ def _row(scene: Scene, node: Node) -> str:
     own = _parameters(scene, node)
     numbers = [f"{own:,}" if own else "", _sum(flops, [node]), _sum(result_bytes, [node])]
     tip = escaped(f"{node.group}\n{node.origin.text}".strip())
-    cells = "".join(f'<td class="text"><code>{escaped(cell)}</code></td>' for cell in text)
+    places = ("", ' class="call"', "", "")  # the call alone may need several lines
+    cells = "".join(f"<td{place}><code>{escaped(cell)}</code></td>" for place, cell in zip(places, text, strict=True))
     cells += "".join(f'<td class="number">{escaped(cell)}</td>' for cell in numbers)
     return f'<tr>{cells}<td title="{tip}">{escaped(str(node.origin))}</td></tr>'
 
@@ -198,4 +219,4 @@ def _sum(count: Callable[[Node], Dimension], nodes: Sequence[Node]) -> str:
     return f"{total:,}" if isinstance(total, int) else str(total)
 
 
-__all__ = ["graph_page", "tensor_page"]
+__all__ = ["graph_page", "page", "tensor_page", "trace_page"]
