@@ -13,12 +13,10 @@ import numpy as np
 from bnnsgraph.elements import settled
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
+from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
 from bnnsgraph.placement import Placement, placement, platform
 from bnnsgraph.xla import jax, jnp
-
-LARGE = 64 * 1024
-"""Constants of this many bytes or more are parameters of the program, placed on the device once, and not part of its code."""
 
 
 def is_tracer(array: object) -> bool:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bnnsgraph.dtypes import Bool, DType, Floating, Integer, Scalar, as_dtype
 from bnnsgraph.errors import DTypeError, ForeignTensorError, ShapeError, UndefinedValueError
 from bnnsgraph.graph import Constant, Op, Recorder, Value
+from bnnsgraph.memory import empty, is_frozen
 from bnnsgraph.sizes import UNKNOWN, Dimension
 from bnnsgraph.spec import TensorSpec, element_count, row_major_stride
 
@@ -185,8 +186,12 @@ Axes: TypeAlias = Sequence[int] | int
 
 
 def own_copy(array: np.ndarray[Any, Any], *, needed: bool) -> np.ndarray[Any, Any]:
-    """A read-only row-major array, copied when the caller could still write to the one given."""
-    result = np.array(array, order="C", copy=True) if needed else np.ascontiguousarray(array).reshape(array.shape)
+    """A read-only row-major array, copied when somebody could still write to the one given."""
+    if needed and not is_frozen(array):
+        result = empty(array.shape, array.dtype)
+        result[...] = array
+    else:
+        result = np.ascontiguousarray(array).reshape(array.shape)
     result.flags.writeable = False
     return result
 
@@ -223,7 +228,8 @@ def convert(values: object, dtype: DType) -> np.ndarray[Any, Any]:
     if array.size:
         _check_conversion(array, source, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        result = array.astype(dtype.numpy, order="C")
+        result = empty(array.shape, dtype.numpy)
+        np.copyto(result, array, casting="unsafe")
     if array.size and issubclass(source, Floating) and issubclass(dtype, Floating):
         lost = np.isfinite(array) & ~np.isfinite(result.astype(np.float64))
         if lost.any():

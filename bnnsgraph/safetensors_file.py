@@ -32,6 +32,7 @@ from bnnsgraph.dtypes import (
     as_dtype,
 )
 from bnnsgraph.errors import FileFormatError
+from bnnsgraph.memory import empty
 
 Array = np.ndarray[Any, Any]
 
@@ -123,7 +124,7 @@ def _place(name: str, entry: object) -> tuple[int, int, str, DType, tuple[int, .
 
 
 def _array(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
-    array: Array = np.empty(shape, dtype.numpy)
+    array: Array = empty(shape, dtype.numpy)
     everything = waiting = raw(array)
     while len(waiting):
         count = file.readinto(waiting)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]

@@ -27,7 +27,7 @@ PATHS = {
 """Every module, named from the package on: ``spec``, ``ops.reduction``; the package itself is the empty name."""
 
 LAYERS: list[set[str]] = [
-    {"origin", "xla", "files", "identity", "swift.method", "drawn"},
+    {"origin", "xla", "files", "memory", "identity", "swift.method", "drawn"},
     {"errors"},
     {"dtypes", "sizes", "options", "progress"},
     {"spec"},
@@ -58,7 +58,7 @@ LAZY = {
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {
-    "compile": {"elements", "errors", "graph", "options", "placement", "xla"},  # graph and JAX, not the tensor
+    "compile": {"elements", "errors", "graph", "memory", "options", "placement", "xla"},  # graph and JAX, not the tensor
     "display.text": {"graph"},
     "xla": set[str](),
     "origin": set[str](),
