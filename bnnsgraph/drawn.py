@@ -29,6 +29,9 @@ class Drawn:
         >>> graph = bg.make_context(lambda b: b.argument("x", bg.Float32, [2]) * 2).graph
         >>> graph.to_svg().startswith("<svg")
         True
+
+        Raises:
+            ParameterError: the graph has no group of a name in ``unfold``.
         """
         from bnnsgraph.display.svg import to_svg
 

@@ -300,6 +300,10 @@ def test_groups_are_folded_where_there_is_too_much_to_draw_and_on_request() -> N
     assert folded[2].title.splitlines()[1].startswith("2 Linear, 2 MatMul, Divide, Unsqueeze, Select")
     one = [box.labels[0].text for box in boxes(graph.to_svg(unfold="encoder.1")) if box.kind.startswith("group")]
     assert one == ["encoder.0", "encoder.1", "attention", "encoder.2"]
+    with pytest.raises(
+        bg.ParameterError, match=r"unfold must name groups of the graph \(.*encoder.2, encoder.2/attention\), got 'encodr'"
+    ):
+        graph.to_svg(unfold=["encoder.0", "encodr"])
     large = record(lambda b: encoder(b, 20))
     assert len(boxes(large.to_svg())) == 24
     assert [box.labels[0].text for box in boxes(record(alternating).to_svg(unfold=[]))][1:-1] == ["a", "b"] * 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bnnsgraph.display.text import call, operation
+from bnnsgraph.errors import ParameterError
 from bnnsgraph.graph import Argument, Constant, Graph, Intent, Node, Value, argument_of, operand_names
 from bnnsgraph.naming import value_names
 
@@ -102,6 +103,12 @@ class Scene:
         """
         if unfold is not None:
             names = [unfold] if isinstance(unfold, str) else list(unfold)
+            known = sorted({node.group for node in self.operations if node.group})
+            for name in names:
+                if not any(name == group or group.startswith(f"{name}/") for group in known):
+                    raise ParameterError(
+                        f"unfold must name groups of the graph ({', '.join(known) or 'it has none'}), got {name!r}"
+                    )
             return lambda group: any(name == group or name.startswith(f"{group}/") for name in names)
         parts = [node.group.split("/") if node.group else [] for node in (self.operations if nodes is None else nodes)]
         depth = path.count("/") + 1 if path else 0
