@@ -50,7 +50,7 @@ def test_blocks_run_and_print_what_is_shown(document: Path, tmp_path: Path) -> N
 def test_every_name_in_the_table_of_what_works_exists() -> None:
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("## What works today")[1].split("\n## ")[0]
     names = re.findall(r"`([a-z_]+)`", "\n".join(line for line in table.splitlines() if line.startswith("| ")))
-    owners = (bg.Tensor, bg.Builder, bg.Context, openvino)
+    owners = (bg, bg.Tensor, bg.Builder, bg.Graph, bg.Context, openvino)
     assert {"gather_nd", "sum", "argument_names"} <= set(names)
     assert [name for name in names if not any(hasattr(owner, name) for owner in owners)] == []
 
