@@ -110,6 +110,11 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
                 lowered = op.lower(*operands)
         except Exception as error:
             error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
+            if type(error).__name__ == "ShardingTypeError":
+                error.add_note(
+                    "an array lies on a mesh with explicit axes; give CompileOptions(mesh=, shardings=), or call the function "
+                    "inside of jax.sharding.auto_axes"
+                )
             raise
         values[node] = tuple(lowered) if len(node.outputs) > 1 else (lowered,)
         if visit is not None:
@@ -188,11 +193,19 @@ class Program:
         """Put the large constants where the options say."""
         constants = large_constants(graph)
         placed = placement(graph, constants)
-        shardings = placed.constants if placed else (None,) * len(constants)
-        arrays = [cast(Constant, node.op).array for node in constants]
         with x64(graph):
-            parameters = tuple(jax.device_put(array, sharding) for array, sharding in zip(arrays, shardings, strict=True))
-        return Program(graph, constants, parameters, placed)
+            if placed is not None:
+                return Program(graph, constants, placed.put_constants(constants), placed)
+            return Program(graph, constants, tuple(jax.device_put(cast(Constant, node.op).array) for node in constants), None)
+
+    def modes(self) -> contextlib.AbstractContextManager[object]:
+        """The modes of JAX under which the program is compiled and run, outside of any transformation."""
+        if self.placement is None:
+            return x64(self.graph)
+        stack = contextlib.ExitStack()
+        stack.enter_context(x64(self.graph))
+        stack.enter_context(self.placement.alone())
+        return stack
 
     @property
     def checks_first(self) -> bool:
@@ -212,8 +225,13 @@ class Program:
             outcome = self._checked(parameters, arrays)
             return (outcome._replace(failure=None) if checks_first else outcome).values
 
-        updated = [1 + self.graph.arguments.index(value) for value in self.graph.updates]
-        return self._jit(run, donate_argnums=updated if self.graph.options.donate else ())
+        updated = [self.graph.arguments.index(value) for value in self.graph.updates]
+        donated = tuple(1 + index for index in updated) if self.graph.options.donate else ()
+        if self.placement is None:
+            return self._jit(run, donate_argnums=donated)
+        placed = self.placement
+        outputs = (*placed.outputs, *(placed.arguments[index] for index in updated), *([placed.whole] * self.checks_last))
+        return self._jit(run, outputs, donate_argnums=donated)
 
     def checker(self) -> Callable[..., Any]:
         """A jitted function of the parameters and the arguments: the place of the first failed check."""
@@ -221,18 +239,21 @@ class Program:
         def check(parameters: Sequence[Any], *arrays: Any) -> Any:
             return self._checked(parameters, arrays).failure
 
-        return self._jit(check, outputs=False)
+        return self._jit(check, self._whole)
 
     def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any]) -> Outcome:
         return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
 
-    def _jit(self, run: Callable[..., Any], *, outputs: bool = True, **settings: Any) -> Callable[..., Any]:
+    @property
+    def _whole(self) -> Any:
+        return None if self.placement is None else self.placement.whole
+
+    def _jit(self, run: Callable[..., Any], outputs: Any = None, **settings: Any) -> Callable[..., Any]:
+        """A jitted function of the parameters and the arguments; ``outputs`` says where its results lie."""
         run.__name__ = "bnnsgraph"
         if self.placement is not None:
             settings["in_shardings"] = (self.placement.constants, *self.placement.arguments)
-            if outputs:
-                updated = tuple(self.placement.arguments[self.graph.arguments.index(value)] for value in self.graph.updates)
-                settings["out_shardings"] = (*self.placement.outputs, *updated, *([None] * self.checks_last))
+            settings["out_shardings"] = outputs
         return jax.jit(run, compiler_options=compiler_options(self.graph), **settings)
 
     def finite_checker(self) -> Callable[[Sequence[Any]], Node | None]:
@@ -248,25 +269,48 @@ class Program:
             nodes[:] = check.nodes
             return jnp.stack(check.flags) if check.flags else jnp.zeros(0, bool)
 
-        compiled = jax.jit(flags)
+        compiled = self._jit(flags, self._whole)
 
         def first(arrays: Sequence[Any]) -> Node | None:
-            with x64(self.graph):
-                found: np.ndarray[Any, Any] = np.asarray(cast("Any", compiled(self.parameters, *arrays)))
+            with self.modes():
+                found: np.ndarray[Any, Any] = np.asarray(compiled(self.parameters, *arrays))
             return nodes[int(found.argmax())] if found.any() else None
 
         return first
 
     def pure(self, *arrays: Any, checked: bool = False) -> Outcome:
-        """The values; without checks, what does not exist is filled."""
-        return walk(self.graph, arrays, dict(zip(self.constants, self.parameters, strict=True)), checked=checked)
+        """The values; without checks, what does not exist is filled.
 
+        Inside of a transformation the caller says where the arrays lie. What the options spread over a mesh is constrained to
+        lie so, unless the caller's mesh is manual or explicit.
+        """
+        placed, parameters = self.placement, self.parameters
+        if placed is not None and placed.mesh is not None:
+            constrains = placed.constrains()
+            if not constrains or not placed.whole.is_fully_addressable:
+                parameters = tuple(jnp.asarray(cast(Constant, node.op).array) for node in self.constants)
+            if constrains:
+                placed.require_even([array.shape for array in arrays])
+                arrays = tuple(placed.constrained(arrays, placed.arguments))
+                parameters = tuple(placed.constrained(parameters, placed.constants))
+                outcome = self._pure(parameters, arrays, checked)
+                return outcome._replace(results=tuple(placed.constrained(outcome.results, placed.outputs)))
+        return self._pure(parameters, arrays, checked)
 
-def explain_failure(graph: Graph, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
-    """The operation whose check failed, and why. Runs the graph again, op by op."""
-    node = checks(graph)[failure - 1]
-    part = Graph(graph.arguments, list(node.inputs), [str(index) for index in range(len(node.inputs))], options=graph.options)
-    with x64(graph):
-        operands = walk(part, [jnp.asarray(array) for array in arrays], {}, checked=False).results
-    assert isinstance(node.op, CheckedOp)
-    return node, node.op.explain(*[np.asarray(operand) for operand in operands])
+    def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool) -> Outcome:
+        return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked)
+
+    def explain_failure(self, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
+        """The operation whose check failed, and why. Computes again what its last operand, the indices, follow from."""
+        node = checks(self.graph)[failure - 1]
+        part = Graph(self.graph.arguments, [node.inputs[-1]], ["indices"], options=self.graph.options)
+
+        def indices(parameters: Sequence[Any], *arrays: Any) -> Any:
+            return walk(part, arrays, dict(zip(self.constants, parameters, strict=True)), checked=False).results[0]
+
+        run = indices if self.placement is None else self._jit(indices, self._whole)
+        specs, _ = self.graph.specialize([array.shape for array in arrays])
+        with self.modes():
+            elements: Any = run(self.parameters, *[jnp.asarray(array) for array in arrays])
+        assert isinstance(node.op, CheckedOp)
+        return node, node.op.explain(*[specs[value] for value in node.inputs[:-1]], np.asarray(elements))

@@ -299,7 +299,9 @@ class Inspection(ArgumentSurface):
             return values[node]
 
         program = self._runner.placed()
-        with x64(self.graph):
+        with program.modes():
+            if program.placement is not None:
+                arrays = program.placement.put(arrays)
             large = dict(zip(program.constants, program.parameters, strict=True))
             walk(self.graph, [jnp.asarray(array) for array in arrays], large, checked=False, visit=visit)
         return {value: found[value.node][value.index] for value in names if _computed(value.node)}

@@ -3,27 +3,99 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from bnnsgraph.errors import ParameterError
-from bnnsgraph.graph import Constant, Graph, Node, argument_of
-from bnnsgraph.spec import Shape, TensorSpec, format_shape
+import numpy as np
+
+from bnnsgraph.errors import ArgumentError, ParameterError
+from bnnsgraph.graph import Constant, Graph, Node
+from bnnsgraph.spec import Shape, format_shape
 from bnnsgraph.xla import jax
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
 class Placement:
-    """One ``jax.sharding.Sharding`` an argument and a constant that is a parameter; None for an output leaves it to XLA."""
+    """One ``jax.sharding.Sharding`` an argument and a constant that is a parameter; None for an output leaves it to XLA.
 
+    Attributes:
+        whole: the sharding of what every device has whole, as the flags of the checks.
+        argument_names: for errors.
+        output_names: for errors.
+        arguments: in declaration order.
+        constants: those that are parameters of the program.
+        outputs: in return order.
+    """
+
+    whole: Any
+    argument_names: tuple[str, ...]
+    output_names: tuple[str, ...]
     arguments: tuple[Any, ...]
     constants: tuple[Any, ...]
     outputs: tuple[Any, ...]
 
+    @property
+    def mesh(self) -> Any:
+        """The mesh; None on a single device."""
+        return getattr(self.whole, "mesh", None)
+
     def put(self, arrays: Sequence[Any]) -> list[Any]:
         """The arguments' arrays, moved where they are not there already."""
-        return [jax.device_put(array, sharding) for array, sharding in zip(arrays, self.arguments, strict=True)]
+        return [
+            array if getattr(array, "sharding", None) == sharding else self._moved(name, array, sharding)
+            for name, array, sharding in zip(self.argument_names, arrays, self.arguments, strict=True)
+        ]
+
+    def _moved(self, name: str, array: Any, sharding: Any) -> Any:
+        _require_even(sharding, name, array.shape)
+        try:
+            return jax.device_put(array, sharding)
+        except AssertionError:
+            if sharding.is_fully_addressable:
+                raise
+            raise ArgumentError(
+                f"argument {name!r} must be the same array on every process, got arrays that differ; "
+                "jax.make_array_from_process_local_data makes one array of every process's part"
+            ) from None
+
+    def put_constants(self, nodes: Sequence[Node]) -> tuple[Any, ...]:
+        """The constants' elements on their devices. Each process puts its own part there."""
+        return tuple(
+            jax.device_put(_elements(node), sharding)
+            if sharding.is_fully_addressable
+            else _put_by_every_process(node, sharding, self.whole)
+            for node, sharding in zip(nodes, self.constants, strict=True)
+        )
+
+    def require_even(self, arguments: Iterable[Shape], outputs: Iterable[Shape] | None = None) -> None:
+        """Raise unless the sizes divide by the number of devices they are spread over."""
+        for name, sharding, shape in zip(self.argument_names, self.arguments, arguments, strict=True):
+            _require_even(sharding, name, shape)
+        for name, sharding, shape in zip(self.output_names, self.outputs, outputs or (), strict=outputs is not None):
+            _require_even(sharding, name, shape)
+
+    def alone(self) -> contextlib.AbstractContextManager[object]:
+        """Without the mesh that a caller set by ``jax.set_mesh``: JAX refuses a program for one mesh inside of another."""
+        if self.mesh is None or jax.sharding.get_abstract_mesh().empty:
+            return contextlib.nullcontext()
+        return jax.sharding.use_abstract_mesh(self.mesh.abstract_mesh)
+
+    def constrains(self) -> bool:
+        """Whether a function may say where its values lie: not inside of ``shard_map``, nor where types say it."""
+        around = jax.sharding.get_abstract_mesh()
+        return self.mesh is not None and not (around.manual_axes or around.explicit_axes)
+
+    def constrained(self, arrays: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+        """The arrays, spread as the options say, in whatever transformation of JAX is under way."""
+        return [
+            array if sharding in (None, self.whole) else jax.lax.with_sharding_constraint(array, sharding)
+            for array, sharding in zip(arrays, shardings, strict=True)
+        ]
 
 
 def placement(graph: Graph, constants: Sequence[Node]) -> Placement | None:
@@ -33,29 +105,30 @@ def placement(graph: Graph, constants: Sequence[Node]) -> Placement | None:
         ParameterError: the device does not exist, or a sharding does not fit the mesh or the tensor.
     """
     options = graph.options
+    names = graph.argument_names, graph.result_names
     if options.device is not None:
-        single = jax.sharding.SingleDeviceSharding(_device(options.device))
-        return Placement(
-            tuple(single for _ in graph.arguments), tuple(single for _ in constants), tuple(None for _ in graph.results)
-        )
+        one = jax.sharding.SingleDeviceSharding(_device(options.device))
+        return Placement(one, *names, (one,) * len(graph.arguments), (one,) * len(constants), (None,) * len(graph.results))
     if options.mesh is None:
         return None
-    # jax.make_mesh makes explicit axes, under which every operation must be told the sharding of its result.
-    mesh = jax.sharding.Mesh(options.mesh.devices, options.mesh.axis_names)
+    mesh = _mesh(options.mesh)
     whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    specs: dict[str, TensorSpec] = {argument_of(value).name: value.spec for value in graph.arguments}
-    specs |= {name: node.outputs[0] for node in constants if (name := _name(node))}
-    specs |= {name: value.spec for name, value in zip(graph.result_names, graph.results, strict=True)}
-    unknown = [name for name in options.shardings if name not in specs]
+    shapes = [(name, value.spec.shape) for name, value in zip(names[0], graph.arguments, strict=True)]
+    shapes += [(_name(node), node.outputs[0].shape) for node in constants if _name(node)]
+    shapes += [(name, value.spec.shape) for name, value in zip(names[1], graph.results, strict=True)]
+    known = list(dict.fromkeys(name for name, _ in shapes))
+    unknown = [name for name in options.shardings if name not in known]
     if unknown:
         raise ParameterError(
-            f"CompileOptions.shardings must name arguments, constants or outputs ({', '.join(specs)}), got {unknown[0]!r}"
+            f"CompileOptions.shardings must name arguments, constants or outputs ({', '.join(known)}), got {unknown[0]!r}"
         )
-    found = {name: _sharding(mesh, name, given, specs[name].shape) for name, given in options.shardings.items()}
+    found = {name: _sharding(mesh, name, options.shardings[name], shape) for name, shape in shapes if name in options.shardings}
     return Placement(
-        tuple(found.get(argument_of(value).name, whole) for value in graph.arguments),
+        whole,
+        *names,
+        tuple(found.get(name, whole) for name in names[0]),
         tuple(found.get(_name(node), whole) for node in constants),
-        tuple(found.get(name) for name in graph.result_names),
+        tuple(found.get(name) for name in names[1]),
     )
 
 
@@ -64,7 +137,12 @@ def platform(graph: Graph) -> str:
     options = graph.options
     if options.device is not None:
         return _device(options.device).platform
-    return jax.default_backend() if options.mesh is None else options.mesh.devices.flat[0].platform
+    return jax.default_backend() if options.mesh is None else _mesh(options.mesh).devices.flat[0].platform
+
+
+def _elements(node: Node) -> npt.NDArray[Any]:
+    assert isinstance(node.op, Constant)
+    return node.op.array
 
 
 def _name(node: Node) -> str:
@@ -72,28 +150,52 @@ def _name(node: Node) -> str:
     return node.op.name or ""
 
 
+def _put_by_every_process(node: Node, sharding: Any, whole: Any) -> Any:
+    """The elements of a constant that every process recorded, after a look that all recorded the same."""
+    elements = _elements(node)
+    digest = np.frombuffer(hashlib.sha256(elements.tobytes()).digest(), np.int32)
+    everywhere = jax.sharding.NamedSharding(whole.mesh, jax.sharding.PartitionSpec(whole.mesh.axis_names))
+    rows = jax.make_array_from_callback((whole.mesh.size, digest.size), everywhere, lambda _: digest[None])
+    if not jax.jit(_equal_rows, out_shardings=whole)(rows):
+        raise ParameterError(
+            f"{node.op} must be the same on every process of the mesh, got other elements on some",
+            f"recorded at {node.origin}:  {node.origin.text}",
+        )
+    return jax.make_array_from_callback(elements.shape, sharding, lambda index: elements[index])
+
+
+def _equal_rows(rows: Any) -> Any:
+    return (rows == rows[:1]).all()
+
+
 def _device(device: Any) -> Any:
-    if isinstance(device, jax.Device):
+    if isinstance(device, jax.Device) and device in _devices(device.platform):
         return device
     kind, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    devices: list[Any] = _devices(kind)
+    devices = _devices(kind)
     if not kind or not (number or "0").isdecimal() or int(number or 0) >= len(devices):
-        known = ", ".join(f"{found.platform}:{found.id}" for found in _devices(None))
-        raise ParameterError(f"CompileOptions.device must be a device of this machine ({known}), got {device!r}")
+        known = ", ".join(f"{found.platform}:{index}" for index, found in enumerate(_devices(None)))
+        raise ParameterError(f"CompileOptions.device must be a device of this process ({known}), got {device!r}")
     return devices[int(number or 0)]
 
 
 def _devices(kind: str | None) -> list[Any]:
     with contextlib.suppress(RuntimeError):
-        return cast("list[Any]", jax.devices(kind))
+        return cast("list[Any]", jax.local_devices(backend=kind))
     return []
 
 
-def require_divisible(placed: Placement, graph: Graph, shapes: Sequence[Shape]) -> None:
-    """Raise unless each argument's axes divide by the number of devices they are spread over."""
-    for value, sharding, shape in zip(graph.arguments, placed.arguments, shapes, strict=True):
-        if isinstance(sharding, jax.sharding.NamedSharding):
-            _require_fit(sharding.mesh, argument_of(value).name, sharding.spec, shape)
+def _mesh(mesh: Any) -> Any:
+    """The mesh with automatic axes.
+
+    ``jax.make_mesh`` makes explicit axes, under which every operation must be told the sharding of its result.
+    """
+    if not isinstance(mesh, jax.sharding.Mesh) or not mesh.size:
+        raise ParameterError(f"CompileOptions.mesh must be a jax.sharding.Mesh of devices, got {mesh!r}")
+    process = jax.process_index()
+    if process not in {device.process_index for device in mesh.devices.flat}:
+        raise ParameterError(f"CompileOptions.mesh must have a device of this process, which is number {process}, got {mesh!r}")
+    return jax.sharding.Mesh(mesh.devices, mesh.axis_names)
 
 
 def _sharding(mesh: Any, name: str, given: Any, shape: Shape) -> Any:
@@ -109,8 +211,9 @@ def _sharding(mesh: Any, name: str, given: Any, shape: Shape) -> Any:
         )
     if len(given) > len(shape):
         raise ParameterError(f"the sharding of {name!r} must have at most {len(shape)} parts, one an axis, got {given}")
-    _require_fit(mesh, name, given, shape)
-    return jax.sharding.NamedSharding(mesh, given)
+    sharding = jax.sharding.NamedSharding(mesh, given)
+    _require_even(sharding, name, shape)
+    return sharding
 
 
 def _axes(part: Any) -> tuple[Any, ...]:
@@ -119,11 +222,13 @@ def _axes(part: Any) -> tuple[Any, ...]:
     return tuple(cast("tuple[Any, ...]", part)) if isinstance(part, tuple) else (part,)
 
 
-def _require_fit(mesh: Any, name: str, given: Any, shape: Shape) -> None:
-    for axis, (part, size) in enumerate(zip(given, shape, strict=False)):
+def _require_even(sharding: Any, name: str, shape: Shape) -> None:
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return
+    for axis, (part, size) in enumerate(zip(cast("Any", sharding.spec), shape, strict=False)):
         parts = 1
         for mesh_axis in _axes(part):
-            parts *= mesh.shape[mesh_axis]
+            parts *= sharding.mesh.shape[mesh_axis]
         if isinstance(size, int) and size % parts:
             raise ParameterError(
                 f"the sharding of {name!r} must divide its axes evenly, got {size} elements on axis {axis} of "

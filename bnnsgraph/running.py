@@ -10,12 +10,12 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from bnnsgraph.buffers import BNNSTensor
-from bnnsgraph.compile import Outcome, Program, checks, explain_failure, is_tracer, x64
+from bnnsgraph.compile import Outcome, Program, checks, is_tracer, large_constants, x64
 from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
 from bnnsgraph.executables import kept_in
-from bnnsgraph.graph import Argument, CheckedOp, Graph, Node
+from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
-from bnnsgraph.placement import require_divisible
+from bnnsgraph.placement import placement
 from bnnsgraph.progress import waiting
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
 from bnnsgraph.xla import jax, jnp
@@ -91,9 +91,10 @@ class Runner:
         self._dropped: set[Any] = set()
         self._program: Program | None = None
         self._finite: Callable[[Sequence[Any]], Node | None] | None = None
-        self._wide = graph.uses_64_bit
         placed = graph.options.device is not None or graph.options.mesh is not None
-        self._plain = not self._wide and not placed and not (graph.updates and checks(graph))
+        self._plain = not graph.uses_64_bit and not placed and not (graph.updates and checks(graph))
+        if graph.options.mesh is not None:
+            placement(graph, large_constants(graph))  # which says at once what is wrong
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
@@ -145,14 +146,12 @@ class Runner:
         return self.graph.options.max_executables
 
     def _compile(self, program: Program, shapes: Sequence[Shape], reason: str) -> tuple[Entry, Compilation]:
-        specs, sizes = self.graph.specialize(shapes)
-        if program.placement is not None:
-            require_divisible(program.placement, self.graph, shapes)
+        specs, sizes = self._sized(shapes)
         named = dict(zip(self.names, shapes, strict=True))
         start = time.perf_counter()
         run, check = program.compiled(), program.checker() if program.checks_first else None
         label = f"compiling for {', '.join(f'{name} {format_shape(shape)}' for name, shape in named.items())}"
-        with waiting(label), kept_in(self.graph.options.compilation_cache) as lookup, x64(self.graph):
+        with waiting(label), kept_in(self.graph.options.compilation_cache) as lookup, program.modes():
             self._lower(run, shapes).compile()
             if check is not None:
                 self._lower(check, shapes).compile()
@@ -160,25 +159,35 @@ class Runner:
         entry = Entry(run, tuple(specs[value] for value in self.graph.results), program.checks_last, check)
         return entry, Compilation(reason, named, sizes, seconds, lookup.found)
 
+    def _sized(self, shapes: Sequence[Shape]) -> tuple[dict[Value, TensorSpec], dict[str, int]]:
+        """The specs of the graph's values for the arguments' shapes, if every rule holds for them, and the named sizes."""
+        specs, sizes = self.graph.specialize(shapes)
+        placed = self.placed().placement
+        if placed is not None:
+            placed.require_even(shapes, [specs[value].shape for value in self.graph.results])
+        return specs, sizes
+
     def _lower(self, run: Any, shapes: Sequence[Shape]) -> Any:
+        program = self.placed()
+        shardings = [None] * len(shapes) if program.placement is None else program.placement.arguments
         structs = [
-            jax.ShapeDtypeStruct(tuple(shape), value.spec.dtype.numpy)
-            for shape, value in zip(shapes, self.graph.arguments, strict=True)
+            jax.ShapeDtypeStruct(tuple(shape), value.spec.dtype.numpy, sharding=sharding)
+            for shape, value, sharding in zip(shapes, self.graph.arguments, shardings, strict=True)
         ]
-        with x64(self.graph):
-            return run.lower(self.placed().parameters, *structs)
+        with program.modes():
+            return run.lower(program.parameters, *structs)
 
     def lowered(self, shapes: Sequence[Shape]) -> Any:
         """The program for the shapes as ``jax.stages.Lowered``."""
         missing = [name for name, shape in zip(self.names, shapes, strict=True) if not is_static(shape)]
         if missing:
             raise ParameterError(f"every size must be given, got an argument {missing[0]!r} with flexible sizes")
-        self.graph.specialize([tuple(shape) for shape in shapes])
+        self._sized([tuple(shape) for shape in shapes])
         return self._lower(self.placed().compiled(), shapes)
 
     def cost(self, lowered: Any) -> Cost:
         """The cost of a lowered program, which is compiled for it."""
-        with x64(self.graph):
+        with self.placed().modes():
             compiled = lowered.compile()
         analysis, memory = compiled.cost_analysis(), compiled.memory_analysis()
         peak = (
@@ -194,12 +203,10 @@ class Runner:
             if entry.checks_last and (failure := scalar(values[-1])):
                 raise self._failure(arrays, failure)
             return values
-        if program.placement is not None:
-            arrays = program.placement.put(arrays)
-        if self._wide:
-            with x64(self.graph):
-                return self._run(program, entry, arrays)
-        return self._run(program, entry, arrays)
+        with program.modes():
+            if program.placement is not None:
+                arrays = program.placement.put(arrays)
+            return self._run(program, entry, arrays)
 
     def _run(self, program: Program, entry: Entry, arrays: Sequence[Any]) -> Sequence[Any]:
         parameters = program.parameters
@@ -226,7 +233,7 @@ class Runner:
             )
 
     def _failure(self, arrays: Sequence[Any], failure: int) -> GraphError:
-        node, reason = explain_failure(self.graph, arrays, failure)
+        node, reason = self.placed().explain_failure(arrays, failure)
         assert isinstance(node.op, CheckedOp)
         return node.op.error(f"{node.op}: {reason}", f"recorded at {node.origin}:  {node.origin.text}")
 

@@ -153,7 +153,7 @@ def test_device() -> None:
         context = bg.make_context(block, options=bg.CompileOptions(device=device, use_single_thread=True))
         assert context(np.ones(2, np.float32)).devices() == {jax.devices("cpu")[0]}
     for wrong in ("cpu:9", "abacus", "cpu:x", 3, ""):
-        with pytest.raises(bg.ParameterError, match=r"device must be a device of this machine \(cpu:0.*\), got"):
+        with pytest.raises(bg.ParameterError, match=r"device must be a device of this process \(cpu:0.*\), got"):
             bg.make_context(block, options=bg.CompileOptions(device=wrong))
 
 
