@@ -107,6 +107,9 @@ class Argument(Op):
     def lower(self) -> jax.Array:
         raise AssertionError(f"the value of argument {self.name!r} comes from the caller")
 
+    def __str__(self) -> str:
+        return f"Argument({self.name!r})"
+
 
 @dataclass(frozen=True, eq=False)
 class Constant(Op):
@@ -190,11 +193,12 @@ class Recorder:
             specs = op.infer(*[value.spec for value in inputs])
         except GraphError as error:
             raise located(error, op, inputs) from None
-        if not isinstance(specs, tuple):
-            specs = (specs,)
-        node = Node(op, inputs, specs, here(), self.serial, self.group)
+        outputs = inputs[0].node.outputs if inputs else ()  # shared where the type is the first operand's: less to collect
+        if len(outputs) != 1 or outputs[0] is not specs:
+            outputs = specs if isinstance(specs, tuple) else (specs,)
+        node = Node(op, inputs, outputs, here(), self.serial, self.group)
         self.serial += 1
-        return tuple([Value(node, index) for index in range(len(specs))])
+        return tuple([Value(node, index) for index in range(len(outputs))])
 
 
 def operand_names(op: Op, count: int) -> list[str]:

@@ -37,6 +37,9 @@ class Origin(NamedTuple):
         return f"{self.place} ({self.function})"
 
 
+_known: dict[tuple[str, int, str], Origin] = {}  # one object a line: loops record many operations on one
+
+
 def here() -> Origin:
     """The innermost frame outside this package and JAX.
 
@@ -54,5 +57,6 @@ def here() -> Origin:
             else:
                 _internal[file] = internal
         if not internal or frame.f_back is None:
-            return Origin(file, frame.f_lineno, frame.f_code.co_name)
+            place = file, frame.f_lineno, frame.f_code.co_name
+            return _known.get(place) or _known.setdefault(place, Origin(*place))
         frame = frame.f_back

@@ -418,7 +418,7 @@ def a_tensor_used_after_its_block_ended() -> None:
     kept[0] + kept[0]  # here
 
 
-@says(bg.ForeignTensorError, "Argument(name='y', ")
+@says(bg.ForeignTensorError, "Argument('y'): ")
 def a_builder_used_after_its_block_ended() -> None:
     builder = bg.Builder()
     builder.finish(builder.argument("x", bg.Float32, shape=[3]))
@@ -927,6 +927,20 @@ def a_file_that_holds_no_graph() -> None:
     bg.load(__file__)  # here
 
 
+# Other languages
+
+
+@says(
+    bg.UnsupportedOpsError,
+    "to_swift: every operation must exist in Apple's builder, got 2 without a counterpart",
+    "Argument('x'): Apple's builder has no element type Float64; recorded at test_errors.py:",
+    "Constant(1.0): Apple's builder has no element type Float64; recorded at test_errors.py:",
+)
+def a_graph_of_types_that_apple_lacks() -> None:
+    graph = bg.make_context(lambda b: b.argument("x", bg.Float64) + 1).graph
+    graph.to_swift()  # here
+
+
 PARENTS: dict[type[bg.GraphError], type[Exception]] = {
     bg.ShapeError: ValueError,
     bg.DTypeError: TypeError,
@@ -940,6 +954,7 @@ PARENTS: dict[type[bg.GraphError], type[Exception]] = {
     bg.FileFormatError: ValueError,
     bg.MissingDependencyError: ImportError,
     bg.NotFiniteError: ArithmeticError,
+    bg.UnsupportedOpsError: NotImplementedError,
 }
 
 

@@ -25,7 +25,8 @@ class Arithmetic(Op):
     def infer(self, x: TensorSpec, y: TensorSpec) -> TensorSpec:
         dtype = require_same_dtype(x=x, y=y)
         require_dtype(x, Number)
-        return TensorSpec(dtype, broadcast_shapes(x.shape, y.shape))
+        shape = broadcast_shapes(x.shape, y.shape)
+        return x if shape is x.shape else TensorSpec(dtype, shape)
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,12 @@ class FusedMultiplyAdd(Op):
         return lax.add(lax.mul(x, y), z)
 
 
+# Without parameters, one object serves every graph
+ADD, SUBTRACT, MULTIPLY, DIVIDE = Add(), Subtract(), Multiply(), Divide()
+FLOOR_DIVIDE, REMAINDER, POWER = FloorDivide(), Remainder(), Power()
+MAXIMUM, MINIMUM, NEGATE, FUSED_MULTIPLY_ADD = Maximum(), Minimum(), Negate(), FusedMultiplyAdd()
+
+
 class ArithmeticMethods(Handle[D]):
     """``+ - * / // % **``, unary minus, and their named relatives."""
 
@@ -121,7 +128,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) + 1)()
         Array([2., 3.], dtype=float32)
         """
-        return self._emit(Add(), other)
+        return self._emit(ADD, other)
 
     def __radd__(self, other: Operand[D]) -> Tensor[D]:
         """Sum ``y + x``. Swift: ``+(_:_:)``
@@ -129,7 +136,7 @@ class ArithmeticMethods(Handle[D]):
         >>> (1 + x).shape
         (2, 3)
         """
-        return self._reflect(Add(), other)
+        return self._reflect(ADD, other)
 
     def __sub__(self, other: Operand[D]) -> Tensor[D]:
         """Difference ``x - y``. Swift: ``-(_:_:)``
@@ -137,7 +144,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) - 1)()
         Array([0., 1.], dtype=float32)
         """
-        return self._emit(Subtract(), other)
+        return self._emit(SUBTRACT, other)
 
     def __rsub__(self, other: Operand[D]) -> Tensor[D]:
         """Difference ``y - x``. Swift: ``-(_:_:)``
@@ -145,7 +152,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: 1 - b.constant(values=[1.0, 2.0]))()
         Array([ 0., -1.], dtype=float32)
         """
-        return self._reflect(Subtract(), other)
+        return self._reflect(SUBTRACT, other)
 
     def __mul__(self, other: Operand[D]) -> Tensor[D]:
         """Product ``x * y``. Swift: ``*(_:_:)``
@@ -153,7 +160,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) * [3.0, 4.0])()
         Array([3., 8.], dtype=float32)
         """
-        return self._emit(Multiply(), other)
+        return self._emit(MULTIPLY, other)
 
     def __rmul__(self, other: Operand[D]) -> Tensor[D]:
         """Product ``y * x``. Swift: ``*(_:_:)``
@@ -161,7 +168,7 @@ class ArithmeticMethods(Handle[D]):
         >>> (2 * x).shape
         (2, 3)
         """
-        return self._reflect(Multiply(), other)
+        return self._reflect(MULTIPLY, other)
 
     def __truediv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient ``x / y`` of floats; integers are refused in favour of ``//``. Swift: ``/(_:_:)``
@@ -169,7 +176,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 2.0]) / 4)()
         Array([0.25, 0.5 ], dtype=float32)
         """
-        return self._emit(Divide(), other)
+        return self._emit(DIVIDE, other)
 
     def __rtruediv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient ``y / x`` of floats. Swift: ``/(_:_:)``
@@ -177,7 +184,7 @@ class ArithmeticMethods(Handle[D]):
         >>> (1 / x).shape
         (2, 3)
         """
-        return self._reflect(Divide(), other)
+        return self._reflect(DIVIDE, other)
 
     def __floordiv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient rounded down, as Python's ``//``. Not in Apple's builder.
@@ -187,7 +194,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[-7, 7]) // 2)()
         Array([-4,  3], dtype=int32)
         """
-        return self._emit(FloorDivide(), other)
+        return self._emit(FLOOR_DIVIDE, other)
 
     def __rfloordiv__(self, other: Operand[D]) -> Tensor[D]:
         """Quotient ``y // x`` rounded down. Not in Apple's builder.
@@ -195,7 +202,7 @@ class ArithmeticMethods(Handle[D]):
         >>> (7 // count).shape
         (3,)
         """
-        return self._reflect(FloorDivide(), other)
+        return self._reflect(FLOOR_DIVIDE, other)
 
     def __mod__(self, other: Operand[D]) -> Tensor[D]:
         """Remainder ``x - y * floor(x / y)``: it has the sign of ``y``, as in Python. Swift: ``%(_:_:)``
@@ -205,7 +212,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[-7, 7]) % 3)()
         Array([2, 1], dtype=int32)
         """
-        return self._emit(Remainder(), other)
+        return self._emit(REMAINDER, other)
 
     def __rmod__(self, other: Operand[D]) -> Tensor[D]:
         """Remainder of ``y`` by ``x``. Swift: ``%(_:_:)``, with a constant on the left
@@ -213,7 +220,7 @@ class ArithmeticMethods(Handle[D]):
         >>> (7 % count).shape
         (3,)
         """
-        return self._reflect(Remainder(), other)
+        return self._reflect(REMAINDER, other)
 
     def __pow__(self, other: Operand[D]) -> Tensor[D]:
         """Power ``x ** y``; see :meth:`pow`. Swift: ``pow(y:)``
@@ -221,7 +228,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[2, 3]) ** 2)()
         Array([4, 9], dtype=int32)
         """
-        return self._emit(Power(), other)
+        return self._emit(POWER, other)
 
     def __rpow__(self, other: Operand[D]) -> Tensor[D]:
         """Power ``y ** x``. Swift: ``pow(y:)``, with a constant as base
@@ -229,7 +236,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: 2 ** b.constant(values=[2, 3]))()
         Array([4, 8], dtype=int32)
         """
-        return self._reflect(Power(), other)
+        return self._reflect(POWER, other)
 
     def __neg__(self) -> Tensor[D]:
         """The opposite, ``-x``; modulo 2**bits for unsigned integers. Not in Apple's builder.
@@ -237,7 +244,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: -b.constant(values=[1.0, -2.0]))()
         Array([-1.,  2.], dtype=float32)
         """
-        return self._emit(Negate())
+        return self._emit(NEGATE)
 
     def pow(self, y: Operand[D]) -> Tensor[D]:
         """``self`` raised to ``y``, element by element, with broadcasting. Swift: ``pow(y:)``
@@ -248,7 +255,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 4.0]).pow(0.5))()
         Array([1., 2.], dtype=float32)
         """
-        return self._emit(Power(), y)
+        return self._emit(POWER, y)
 
     def max(self, y: Operand[D]) -> Tensor[D]:
         """The larger of ``self`` and ``y``, element by element; NaN where either is. Swift: ``max(y:)``
@@ -256,7 +263,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 4.0]).max(2))()
         Array([2., 4.], dtype=float32)
         """
-        return self._emit(Maximum(), y)
+        return self._emit(MAXIMUM, y)
 
     def min(self, y: Operand[D]) -> Tensor[D]:
         """The smaller of ``self`` and ``y``, element by element; NaN where either is. Swift: ``min(y:)``
@@ -264,7 +271,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 4.0]).min(2))()
         Array([1., 2.], dtype=float32)
         """
-        return self._emit(Minimum(), y)
+        return self._emit(MINIMUM, y)
 
     def fma(self, y: Operand[D], z: Operand[D]) -> Tensor[D]:
         """``self * y + z`` of floats, with broadcasting. Swift: ``fma(y:z:)``
@@ -272,7 +279,7 @@ class ArithmeticMethods(Handle[D]):
         >>> bg.make_context(lambda b: b.constant(values=[1.0, 4.0]).fma(2, 1))()
         Array([3., 9.], dtype=float32)
         """
-        return self._emit(FusedMultiplyAdd(), y, z)
+        return self._emit(FUSED_MULTIPLY_ADD, y, z)
 
     def _reflect(self, op: Op, other: object) -> Tensor[D]:
         """Record ``op`` with ``other`` on the left."""
