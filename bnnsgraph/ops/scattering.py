@@ -182,9 +182,9 @@ class ScatterMethods(Handle[D]):
 
         ``result[p, indices[i], q] = self[p, indices[i], q] (mode) updates[p, i, q]``. With ``ScatterMode.UPDATE`` and repeated
         indices the last update in row-major order of ``indices`` wins on CPU, and any one of them on other devices; the other
-        modes accumulate. Sums and products of 16-bit floats are made in float32 and rounded once. ``DIVIDE`` divides once, by the
-        product of a place's updates. NaN wins in ``MAXIMUM`` and ``MINIMUM``. JAX has a gradient with respect to the updates of
-        ``MULTIPLY`` and ``DIVIDE`` only with ``unique_indices``.
+        modes accumulate. Sums and products of 16-bit floats are made in float32 and rounded once. ``DIVIDE`` divides once, by
+        the product of a place's updates. NaN wins in ``MAXIMUM`` and ``MINIMUM``. JAX has a gradient with respect to the
+        updates of ``MULTIPLY`` and ``DIVIDE`` only with ``unique_indices``.
 
         Args:
             updates: shape ``D[:axis] + I + D[axis+1:]``, the dtype of ``self``.
