@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 PATIENCE = 2.0
@@ -26,9 +26,7 @@ def tracked(items: Sequence[T], label: str) -> Iterator[T]:
     if not is_watched() or len(items) < 2:
         yield from items
         return
-    from tqdm.auto import tqdm
-
-    yield from tqdm(items, desc=label, delay=PATIENCE)
+    yield from _bar()(items, desc=label, delay=PATIENCE)
 
 
 @contextlib.contextmanager
@@ -37,14 +35,12 @@ def waiting(label: str) -> Generator[None]:
     if not is_watched():
         yield
         return
-    from tqdm.auto import tqdm
-
     done = threading.Event()
 
     def show() -> None:
         if done.wait(PATIENCE):
             return
-        with tqdm(desc=label, bar_format="{desc}: {elapsed}") as bar:
+        with _bar()(desc=label, bar_format="{desc}: {elapsed}") as bar:
             while not done.wait(0.2):
                 bar.refresh()
 
@@ -55,3 +51,12 @@ def waiting(label: str) -> Generator[None]:
     finally:
         done.set()
         thread.join()
+
+
+def _bar() -> Any:
+    """The class of the bar: a widget where a notebook can show one, otherwise text. ``tqdm.auto`` warns where it cannot."""
+    if importlib.util.find_spec("ipywidgets") is None:
+        from tqdm import tqdm
+    else:
+        from tqdm.auto import tqdm
+    return tqdm
