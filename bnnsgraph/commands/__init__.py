@@ -1,0 +1,1 @@
+"""The commands of ``bnnsgraph``, one module each, and what they share. None imports JAX before it needs it."""
