@@ -30,8 +30,16 @@ NAMES = [add.__name__.removeprefix("add_") for add in COMMANDS]
 TABLE = np.arange(30, dtype=np.float32).reshape(10, 3)
 
 PROGRAM = """\
+from __future__ import annotations
+from dataclasses import dataclass
 import numpy as np
 import bnnsgraph as bg
+from helper import helped
+
+
+@dataclass
+class Settings:
+    size: int = 3
 
 
 def rows(b):
@@ -47,7 +55,7 @@ def fails(b):
     return undefined
 
 
-number, loop = 3, "loop"
+number = Settings().size
 graph = bg.make_context(rows).graph
 """
 
@@ -76,6 +84,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A scratch folder with two graphs, a program and arrays; everything runs there."""
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(PROGRAM, encoding="utf-8")
+    Path("helper.py").write_text("helped = True", encoding="utf-8")
     bg.save(recorded(block), "all.bnnsgraph")
     bg.save(recorded(rows), "rows.bnnsgraph")
     np.save("i.npy", np.array([1, 0, 9], np.int32))
@@ -84,7 +93,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        if name == "model":
+        if name in ("model", "helper", "bnnsgraph_run_model"):
             del sys.modules[name]
 
 
@@ -185,7 +194,7 @@ def test_show_writes_pictures_and_pages(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_code_instead_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     listing = ok(capsys, "show", "model.py:rows")
-    assert "Gather(%0, %1, axis=0)  model.py:7" in listing
+    assert "Gather(%0, %1, axis=0)  model.py:15" in listing
     assert ok(capsys, "show", "model:graph") == listing
     assert ok(capsys, "show", "model.py:rows", "--svg").startswith("wrote rows.svg")
     messages = {
@@ -193,7 +202,7 @@ def test_code_instead_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
         "model.py:absent": "model.py:absent must name a block, a context or a graph, got no 'absent'",
         "model.py:number": "model.py:number must name a block, a context or a graph, got int",
         "model.py:fails": "model.py:fails: the code must run, got NameError: name 'undefined' is not defined\n"
-        "  at model.py:15:  return undefined",
+        "  at model.py:23:  return undefined",
         "absent.py:rows": "absent.py: No such file or directory",
         "absent:rows": "absent:rows: the code must run, got ModuleNotFoundError: No module named 'absent'",
     }
@@ -201,7 +210,7 @@ def test_code_instead_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     message = refused(capsys, "show", "model.py:broken")
     assert message.startswith("show: model.py:broken: Add(): ")
     assert message.endswith(
-        'at model.py:11 (broken):  return b.argument("x", bg.Float32, [2]) + b.argument("y", bg.Float32, [3])'
+        'at model.py:19 (broken):  return b.argument("x", bg.Float32, [2]) + b.argument("y", bg.Float32, [3])'
     )
 
 

@@ -36,12 +36,9 @@ def inputs_from(graph: bg.Graph, given: Sequence[str], *, all_of_them: bool = Tr
         OSError: the file cannot be read.
     """
     specs = {argument_of(value).name: value.spec for value in graph.arguments}
-    listed = ", ".join(f"{name}: {spec}" for name, spec in specs.items()) or "none"
     found: dict[str, Array] = {}
     for text in given:
         for name, array in _named(text, specs).items():
-            if name not in specs:
-                raise bg.ArgumentError(f"--input must name arguments of the graph ({listed}), got {name!r} in {text!r}")
             if name in found:
                 raise bg.ArgumentError(f"--input must give each argument once, got {name!r} twice")
             found[name] = array
@@ -49,7 +46,8 @@ def inputs_from(graph: bg.Graph, given: Sequence[str], *, all_of_them: bool = Tr
     if missing and all_of_them:
         kind = "NUMBER" if specs[missing[0]].rank == 0 else "FILE.npy"
         raise bg.ArgumentError(
-            f"every argument must be given ({listed}), got none for {', '.join(missing)}; add --input {missing[0]}={kind}"
+            f"every argument must be given ({_listed(specs)}), got none for {', '.join(missing)}; "
+            f"add --input {missing[0]}={kind}"
         )
     return {name: found[name] for name in specs if name in found}
 
@@ -63,10 +61,8 @@ def _named(text: str, specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
             if len(specs) != 1:
                 raise bg.ParameterError(f"--input must be NAME={text} where the graph has several arguments, got {text!r}")
             read = dict.fromkeys(specs, read)
-        return {each: typed(f"{text}: {each}", array, specs[each]) if each in specs else array for each, array in read.items()}
-    if name not in specs:
-        return {name: np.empty(0)}
-    spec = specs[name]
+        return {each: typed(f"{text}: {each}", array, _spec(each, text, specs)) for each, array in read.items()}
+    spec = _spec(name, text, specs)
     literal = _literal(value)
     if literal is not None:
         try:
@@ -84,6 +80,16 @@ def _named(text: str, specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
     return {name: typed(value, read, spec)}
 
 
+def _spec(name: str, text: str, specs: Mapping[str, TensorSpec]) -> TensorSpec:
+    if name not in specs:
+        raise bg.ArgumentError(f"--input must name arguments of the graph ({_listed(specs)}), got {name!r} in {text!r}")
+    return specs[name]
+
+
+def _listed(specs: Mapping[str, TensorSpec]) -> str:
+    return ", ".join(f"{name}: {spec}" for name, spec in specs.items()) or "none"
+
+
 def _literal(text: str) -> Any:
     """The number, truth value or list that the text is, in Python's spelling or JSON's; None if it is something else."""
     try:
@@ -99,7 +105,8 @@ def typed(place: str, array: Array, spec: TensorSpec) -> Array:
         array = array.view(bg.BFloat16.numpy)  # a .npy file has no name for it
     if array.dtype.newbyteorder("=") != spec.dtype.numpy:
         got = array.dtype.newbyteorder("=")
-        raise bg.DTypeError(f"{place} must hold {spec.dtype.name}, got {got}; save array.astype({spec.dtype.name!r})")
+        wanted = "bg.BFloat16.numpy" if spec.dtype is bg.BFloat16 else repr(spec.dtype.name)
+        raise bg.DTypeError(f"{place} must hold {spec.dtype.name}, got {got}; save array.astype({wanted})")
     return array.astype(spec.dtype.numpy, copy=False)
 
 
@@ -118,8 +125,6 @@ def read_arrays(path: str) -> Array | dict[str, Array]:
         try:
             read: Any = np.load(file, allow_pickle=False)
             return {name: read[name] for name in read.files} if start.startswith(b"PK") else read
-        except OSError:
-            raise
         except Exception as error:  # of many kinds: the header is parsed as Python, and a .npz file is a zip file
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise bg.ParameterError(f"{path} must be a whole .npy or .npz file of numbers, got: {reason}") from None

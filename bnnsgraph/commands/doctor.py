@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -74,6 +75,9 @@ def _devices() -> Iterator[str]:
         import jax
 
         devices = cast("list[Any]", jax.devices())
+        if devices[0].platform != "cpu":
+            with contextlib.suppress(RuntimeError):  # where JAX_PLATFORMS leaves it out
+                devices = [*devices, *cast("list[Any]", jax.devices("cpu"))]
         for device in devices:
             yield f"{device.platform}:{device.id}  {device.device_kind}"
     except (ImportError, RuntimeError) as error:

@@ -72,10 +72,11 @@ def _run_file(path: str) -> Any:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     with open(path, "rb"):  # one error for a file that is not there
         pass
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    spec = importlib.util.spec_from_file_location(f"bnnsgraph_run_{Path(path).stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for their module; no name that something else may have
     spec.loader.exec_module(module)
     return module
 
