@@ -41,6 +41,7 @@ def waiting(label: str) -> Generator[None]:
         if done.wait(PATIENCE):
             return
         with _bar()(desc=label, bar_format="{desc}: {elapsed}") as bar:
+            bar.start_t -= PATIENCE
             while not done.wait(0.2):
                 bar.refresh()
 
