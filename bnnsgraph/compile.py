@@ -110,10 +110,10 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
                 lowered = op.lower(*operands)
         except Exception as error:
             error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
-            if type(error).__name__ == "ShardingTypeError":
+            if any(map(_is_explicit, operands)):
                 error.add_note(
-                    "an array lies on a mesh with explicit axes; give CompileOptions(mesh=, shardings=), or call the function "
-                    "inside of jax.sharding.auto_axes"
+                    "an array lies on a mesh with explicit axes; call the context itself, with CompileOptions(mesh=), "
+                    "make the mesh with axes of type Auto, or call the function inside of jax.sharding.auto_axes"
                 )
             raise
         values[node] = tuple(lowered) if len(node.outputs) > 1 else (lowered,)
@@ -124,6 +124,12 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
     if not flags:
         return Outcome(results, updates, None)
     return Outcome(results, updates, _first(flags))
+
+
+def _is_explicit(array: Any) -> bool:
+    """Whether an array's type says how it is spread, so that JAX refuses operations whose results could lie in several ways."""
+    mesh = getattr(getattr(getattr(array, "aval", None), "sharding", None), "mesh", None)
+    return bool(getattr(mesh, "explicit_axes", ()))
 
 
 def _first(flags: Sequence[Any]) -> Any:
@@ -193,7 +199,7 @@ class Program:
         """Put the large constants where the options say."""
         constants = large_constants(graph)
         placed = placement(graph, constants)
-        with x64(graph):
+        with x64(graph), jax.ensure_compile_time_eval():  # also when the first use is inside of jit
             if placed is not None:
                 return Program(graph, constants, placed.put_constants(constants), placed)
             return Program(graph, constants, tuple(jax.device_put(cast(Constant, node.op).array) for node in constants), None)

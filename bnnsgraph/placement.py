@@ -114,7 +114,7 @@ def placement(graph: Graph, constants: Sequence[Node]) -> Placement | None:
     mesh = _mesh(options.mesh)
     whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     shapes = [(name, value.spec.shape) for name, value in zip(names[0], graph.arguments, strict=True)]
-    shapes += [(_name(node), node.outputs[0].shape) for node in constants if _name(node)]
+    shapes += [(_name(node), node.outputs[0].shape) for node in graph.nodes if isinstance(node.op, Constant) and node.op.name]
     shapes += [(name, value.spec.shape) for name, value in zip(names[1], graph.results, strict=True)]
     known = list(dict.fromkeys(name for name, _ in shapes))
     unknown = [name for name in options.shardings if name not in known]

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import checkify
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import bnnsgraph as bg
 
@@ -129,53 +126,33 @@ def test_a_training_step_of_another_library() -> None:
     np.testing.assert_allclose(trained["bias"], 3, atol=1e-3)
 
 
-DEVICES = """
-import json, sys
-import jax, numpy as np
-from jax.experimental import checkify
-from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from tests.test_transformations import CONTEXT, TABLE, TOKENS, WEIGHT, assert_same, loss
+def check_functions_split_by_shard_map_and_by_placement() -> None:
+    """The same answers, gradients and errors over 8 devices; run by :mod:`tests.test_sharding`."""
+    mesh = jax.make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
+    wanted = CONTEXT(TABLE, WEIGHT, TOKENS)
+    specs = (P(), P(), P("data"))
+    total = jax.shard_map(lambda *a: jax.lax.psum(loss(*a), "data"), mesh=mesh, in_specs=specs, out_specs=P())
+    checked = jax.shard_map(CONTEXT.checked_function, mesh=mesh, in_specs=specs, out_specs=P("data"), check_vma=False)
+    split = jax.shard_map(CONTEXT.function, mesh=mesh, in_specs=specs, out_specs=P("data"))
 
-assert jax.device_count() == 8
-mesh = jax.make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
-wanted = CONTEXT(TABLE, WEIGHT, TOKENS)
-specs = (P(), P(), P("data"))
-total = jax.shard_map(lambda *a: jax.lax.psum(loss(*a), "data"), mesh=mesh, in_specs=specs, out_specs=P())
-checked = jax.shard_map(CONTEXT.checked_function, mesh=mesh, in_specs=specs, out_specs=P("data"), check_vma=False)
-split = jax.shard_map(CONTEXT.function, mesh=mesh, in_specs=specs, out_specs=P("data"))
-every = jax.jit(lambda *a: (
-    split(*a), jax.grad(total, (0, 1))(*a), jax.grad(loss, (0, 1))(*a), checkify.checkify(checked)(*a)[0],
-))
-sharded, slopes, expected, fine = every(TABLE, WEIGHT, TOKENS)
-assert_same(sharded, wanted)
-for got, slope in zip(slopes, expected, strict=True):
-    np.testing.assert_allclose(got, slope, rtol=1e-4, atol=1e-6)
+    @jax.jit
+    def every(*a: Any) -> Any:
+        return split(*a), jax.grad(total, (0, 1))(*a), jax.grad(loss, (0, 1))(*a), checkify.checkify(checked)(*a)[0]
 
-placed = jax.device_put(TOKENS, NamedSharding(mesh, P("data")))
-result = jax.jit(CONTEXT.function)(TABLE, WEIGHT, placed)
-assert_same(result, wanted)
-assert len(result.loss.sharding.device_set) == 8
+    sharded, slopes, expected, fine = every(TABLE, WEIGHT, TOKENS)
+    assert_same(sharded, wanted)
+    for got, slope in zip(slopes, expected, strict=True):
+        np.testing.assert_allclose(got, slope, rtol=1e-4, atol=1e-6)
 
-outside = TOKENS.copy()
-outside[-1, -1] = 16
-errors = [fine.get(), every(TABLE, WEIGHT, outside)[3].get()]
-print(json.dumps(errors))
-"""
+    placed = jax.device_put(TOKENS, NamedSharding(mesh, P("data")))
+    result = jax.jit(CONTEXT.function)(TABLE, WEIGHT, placed)
+    assert_same(result, wanted)
+    assert len(result.loss.sharding.device_set) == 8
 
-
-def test_eight_devices() -> None:
-    """Split over 8 devices of the CPU by ``shard_map`` and by placement: the same answers, gradients and errors."""
-    run = subprocess.run(
-        [sys.executable, "-c", DEVICES],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent.parent,
-        env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"},
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    fine, wrong = json.loads(run.stdout)
-    assert fine is None
+    outside = TOKENS.copy()
+    outside[-1, -1] = 16
+    assert fine.get() is None
+    wrong = every(TABLE, WEIGHT, outside)[3].get()
     assert wrong.startswith("at mapped index 7: Gather(axis=0): an index is outside its axis, recorded at test_transformations")
 
 
