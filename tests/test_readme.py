@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import linecache
+import pkgutil
 import re
 import tomllib
+from inspect import ismodule
 from pathlib import Path
 
 import pytest
 
 import bnnsgraph as bg
 from bnnsgraph import openvino
+from bnnsgraph.__main__ import COMMANDS
+from tests.pictures import FOLDER, pictures
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -30,9 +34,14 @@ def programs(text: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_blocks_run_and_print_what_is_shown(document: Path, tmp_path: Path) -> None:
+def name_of(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if programs(path.read_text(encoding="utf-8"))], ids=name_of)
+def test_blocks_run_and_print_what_is_shown(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a document are one program, saved with one empty line between them under the name the messages show."""
+    monkeypatch.chdir(tmp_path)  # where files go that a block writes
     blocks = programs(document.read_text(encoding="utf-8"))
     program = tmp_path / {"README": "first.py"}.get(document.stem, f"{document.stem}.py")
     program.write_text("\n".join(source for source, _ in blocks), encoding="utf-8")
@@ -52,7 +61,8 @@ def test_every_name_in_the_table_of_what_works_exists() -> None:
     names = re.findall(r"`([a-z_]+)`", "\n".join(line for line in table.splitlines() if line.startswith("| ")))
     owners = (bg, bg.Tensor, bg.Builder, bg.Graph, bg.Context, openvino)
     assert {"gather_nd", "sum", "argument_names"} <= set(names)
-    assert [name for name in names if not any(hasattr(owner, name) for owner in owners)] == []
+    commands = {add.__name__.removeprefix("add_") for add in COMMANDS}
+    assert [name for name in names if name not in commands and not any(hasattr(owner, name) for owner in owners)] == []
 
 
 def test_there_is_a_program_to_start_with() -> None:
@@ -61,12 +71,55 @@ def test_there_is_a_program_to_start_with() -> None:
     assert len(programs((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"))) >= 5
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name_of)
 def test_links_lead_somewhere(document: Path) -> None:
     text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", document.read_text(encoding="utf-8")))
-    for target in re.findall(r"\]\(([^)#]+)", text):
+    for target, place in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
         if not target.startswith("https://"):
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+            page = document.parent / target if target else document
+            assert page.exists(), f"{document.name} links to {target}"
+            assert not place or place in places(page), f"{document.name} links to {target}#{place}"
+
+
+def places(page: Path) -> set[str]:
+    """What the headings of a page are called in addresses."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    listed = re.findall(r"- (\S+\.md)$", (ROOT / "docs" / "site" / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    outside = {"CONTRIBUTING.md", "CHANGELOG.md", *(name for name in listed if name.startswith("notebooks/"))}
+    assert pages == {*listed} - outside
+    assert len(listed) == len({*listed})
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "reference").glob("*.md")))
+    named = re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+    for name in named:
+        pkgutil.resolve_name(name)
+    public = {f"bnnsgraph.{name}" for name, value in vars(bg).items() if name[0] != "_" and not ismodule(value)}
+    errors = {f"bnnsgraph.{name}" for name in vars(bg) if name.endswith("Error")}
+    same = {"bnnsgraph.PoolingPadding"}  # another name of ConvolutionPadding
+    assert public - errors - same - {*named} == set()
+    assert "bnnsgraph.errors" in named
+    assert bg.PoolingPadding is bg.ConvolutionPadding
+
+
+def test_every_error_has_a_section() -> None:
+    headings = places(ROOT / "docs" / "errors.md")
+    assert {name.lower() for name in vars(bg) if name.endswith("Error")} - {"grapherror"} <= headings
+
+
+def test_pictures_are_what_the_package_draws() -> None:
+    """`python -m tests.pictures` draws them anew."""
+    drawn = pictures()
+    assert {path.name for path in FOLDER.iterdir()} == drawn.keys()
+    assert [name for name, drawing in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != drawing] == []
+    text = "\n".join(path.read_text(encoding="utf-8") for path in [*DOCUMENTS, ROOT / "docs" / "site" / "mkdocs.yml"])
+    assert [name for name in drawn if f"pictures/{name}" not in text] == []
 
 
 def test_commands_are_those_of_the_project() -> None:
