@@ -26,6 +26,7 @@ def is_tracer(array: object) -> bool:
     return isinstance(array, Tracer)
 
 
+Rewriting: TypeAlias = Callable[[Sequence[Any], bool], Graph]
 Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
 
 
@@ -193,16 +194,19 @@ class Program:
     constants: tuple[Node, ...]
     parameters: tuple[Any, ...]
     placement: Placement | None
+    rewrite: Rewriting | None = None
+    """Gives the graph to lower for the arguments' shapes, with or without its checks; the constants are the same nodes."""
 
     @staticmethod
-    def place(graph: Graph) -> Program:
+    def place(graph: Graph, rewrite: Rewriting | None = None) -> Program:
         """Put the large constants where the options say."""
         constants = large_constants(graph)
         placed = placement(graph, constants)
         with x64(graph), jax.ensure_compile_time_eval():  # also when the first use is inside of jit
             if placed is not None:
-                return Program(graph, constants, placed.put_constants(constants), placed)
-            return Program(graph, constants, tuple(jax.device_put(cast(Constant, node.op).array) for node in constants), None)
+                return Program(graph, constants, placed.put_constants(constants), placed, rewrite)
+            parameters = tuple(jax.device_put(cast(Constant, node.op).array) for node in constants)
+            return Program(graph, constants, parameters, None, rewrite)
 
     def modes(self) -> contextlib.AbstractContextManager[object]:
         """The modes of JAX under which the program is compiled and run, outside of any transformation."""
@@ -248,7 +252,7 @@ class Program:
         return self._jit(check, self._whole)
 
     def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any]) -> Outcome:
-        return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=True)
+        return self._pure(parameters, arrays, checked=True)
 
     @property
     def _whole(self) -> Any:
@@ -304,7 +308,8 @@ class Program:
         return self._pure(parameters, arrays, checked)
 
     def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool) -> Outcome:
-        return walk(self.graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked)
+        graph = self.graph if self.rewrite is None else self.rewrite([array.shape for array in arrays], checked)
+        return walk(graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked)
 
     def explain_failure(self, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
         """The operation whose check failed, and why. Computes again what its last operand, the indices, follow from."""

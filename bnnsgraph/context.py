@@ -16,6 +16,7 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
+from bnnsgraph.passes.editing import Rewrites
 from bnnsgraph.progress import tracked
 from bnnsgraph.running import Compilation, Cost
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
@@ -89,6 +90,22 @@ class Context(Inspection):
     def compilations(self) -> list[Compilation]:
         """Every compilation so far, with its reason, shapes, named sizes and seconds."""
         return self._runner.compilations
+
+    @property
+    def rewrites(self) -> Rewrites:
+        """What was changed, before it was compiled, so that only what is needed is computed. Not in Apple's builder.
+
+        For the sizes that were compiled last, one record for each change, a line each when printed; the recorded graph stays
+        as it is. Off with ``CompileOptions(optimize_graph=False)``. Values that are moved, integers and element-wise results
+        are the same to the bit; sums and products may differ by rounding, as XLA chooses its method by their shape.
+
+        >>> def last(builder):
+        ...     tokens = builder.argument("tokens", bg.Float32, shape=[128, 16])
+        ...     return (tokens @ np.ones((16, 8))).gelu()[-1]
+        >>> len(bg.make_context(last).rewrites[0].through)  # GELU and MatMul
+        2
+        """
+        return self._runner.rewriter.last
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -77,6 +77,8 @@ class CompileOptions:
         compilation_cache: a folder that keeps compiled programs from one process to the next: JAX's persistent cache. Each
             :class:`Compilation` says whether it was found there.
         max_executables: how many compiled programs a context keeps, one for each set of sizes; the oldest is dropped first.
+        optimize_graph: compute only what is needed: move selections (``gather``, slices) ahead of the operations whose results
+            they choose from. ``context.rewrites`` says where. Products may differ by rounding.
 
     >>> CompileOptions(out_of_bounds=fill(0)).negative_indices
     'from_end'
@@ -94,9 +96,10 @@ class CompileOptions:
     donate: bool = True
     compilation_cache: str | os.PathLike[str] | None = None
     max_executables: int = 256
+    optimize_graph: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("use_single_thread", "generate_debug_info", "donate"):
+        for name in ("use_single_thread", "generate_debug_info", "donate", "optimize_graph"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"CompileOptions.{name} must be True or False, got {getattr(self, name)!r}")
         if not isinstance(self.optimization_preference, OptimizationPreference):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -15,6 +15,7 @@ from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteErr
 from bnnsgraph.executables import kept_in
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
+from bnnsgraph.passes.rewriting import Rewriter
 from bnnsgraph.placement import placement
 from bnnsgraph.progress import waiting
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
@@ -89,6 +90,7 @@ class Runner:
         self._lock = threading.Lock()
         self._pending: dict[Any, Future[Entry]] = {}
         self._dropped: set[Any] = set()
+        self.rewriter = Rewriter(graph)
         self._program: Program | None = None
         self._finite: Callable[[Sequence[Any]], Node | None] | None = None
         placed = graph.options.device is not None or graph.options.mesh is not None
@@ -101,7 +103,7 @@ class Runner:
         if self._program is None:
             with self._lock:
                 if self._program is None:
-                    self._program = Program.place(self.graph)
+                    self._program = Program.place(self.graph, self.rewriter)
         return self._program
 
     def prepare(self, shapes: Sequence[Shape], reason: str) -> Entry:

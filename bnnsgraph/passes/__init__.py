@@ -1,0 +1,1 @@
+"""Passes: what is changed in a graph before XLA compiles it. The recorded graph itself never changes."""
