@@ -1,40 +1,107 @@
-"""Run the benchmarks and print, or keep, their figures."""
+"""Run the benchmarks; print, keep, compare or render their figures."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import importlib
 import json
+import os
 import platform
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import jax
-import numpy as np
+from tests.benchmarks import comparing, peers, rendering
+from tests.benchmarks.timing import CLOCK, Row, table
 
-from tests.benchmarks import calls, gathering, recording
-from tests.benchmarks.timing import Row, table
+ROOT = Path(__file__).parents[2]
+SUITES = ("gathering", "programs", "starting", "recording", "calls", "growth")
+"""Modules of this folder, each with ``run(quick) -> list[Row]``."""
 
-SUITES = {"recording": recording.run, "calls": calls.run, "gathering": gathering.run}
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    described = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name")]
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "versions": peers.versions(),
+    }
 
 
-def main() -> None:
-    """Parse the command line and run the suites."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[*SUITES, []], help="which to run; all by default")
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller cases")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
-    options = parser.parse_args()
-    rows: list[Row] = []
-    for name in options.suites or SUITES:
-        found = SUITES[name](options.quick)
+def taken(suites: Sequence[str], quick: bool) -> dict[str, Any]:
+    """The figures of the suites, printed as they come, as a document for a JSON file."""
+    document: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
+        "command": f"python -m tests.benchmarks {' '.join(sys.argv[1:])}".strip(),
+        "machine": machine(),
+    }
+    rows: list[dict[str, Any]] = []
+    for name in suites:
+        found = importlib.import_module(f"tests.benchmarks.{name}").run(quick)
         print(table(found), end="\n\n", flush=True)
-        rows += found
+        rows += [{"suite": name, **row.as_dict()} for row in found]
+    notes = [*peers.NOTES.values(), *(f"{case} is left out: the time was over" for case in CLOCK.left_out)]
+    print("\n".join(notes))
+    return {**document, "notes": notes, "rows": rows}
+
+
+def rows_of(document: Mapping[str, Any]) -> list[Row]:
+    """The figures in a document."""
+    return [Row.from_dict(row) for row in document["rows"]]
+
+
+def report(base: Path, document: Mapping[str, Any]) -> int:
+    """Print what changed against the figures in a file; 1 if something became slower."""
+    before, now = rows_of(json.loads(base.read_text())), rows_of(document)
+    found = comparing.changes(before, now)
+    missing = comparing.not_taken(before, now)
+    print(f"{len(found)} ratios outside their spread, of {len({row.case for row in now})} cases; {len(missing)} not taken now")
+    print("\n".join(map(str, found)))
+    return int(any(change.worse for change in found))
+
+
+def render(kept: Path, folder: Path) -> None:
+    """Write the page of the figures in a file."""
+    for name, text in rendering.page(json.loads(kept.read_text())).items():
+        place = folder / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        print(place)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which to run, of {', '.join(SUITES)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="two minutes: few cases, beside jax.jit alone")
+    parser.add_argument("--minutes", type=float, default=8.0, help="cases that do not fit are left out and named (default: 8)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
+    parser.add_argument("--compare", type=Path, metavar="BASE.json", help="report changes; exit code 1 if something is slower")
+    parser.add_argument("--taken", type=Path, metavar="FILE.json", help="compare these figures instead of running")
+    parser.add_argument("--render", type=Path, metavar="FILE.json", help="write docs/performance.md from kept figures")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.suites if name not in SUITES]
+    if unknown:
+        parser.error(f"a suite must be one of {', '.join(SUITES)}, got {unknown[0]}")
+    if options.render:
+        render(options.render, ROOT / "docs")
+        return 0
+    if options.taken:
+        document = json.loads(options.taken.read_text())
+    else:
+        CLOCK.start(options.minutes)
+        document = taken(options.suites or SUITES, options.quick)
     if options.json:
-        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
-        machine |= {"jax": jax.__version__, "numpy": np.__version__, "devices": str(jax.devices())}
-        document = {"date": datetime.date.today().isoformat(), "machine": machine, "rows": [row.as_dict() for row in rows]}
         options.json.write_text(json.dumps(document, indent=1) + "\n")
+    return report(options.compare, document) if options.compare else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

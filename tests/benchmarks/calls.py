@@ -1,45 +1,84 @@
-"""What a call costs: a context beside the bare jitted function."""
+"""What a call costs: a context beside the bare jitted function and the peers, on arrays so small that nothing else counts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-import bnnsgraph as bg
-from tests.benchmarks.timing import Row, side_by_side
+from tests.benchmarks.cases import Case, run_cases
+from tests.benchmarks.timing import BARE, OURS, UNCHECKED, Row, side_by_side
+
+
+def chain(count: int) -> Callable[..., Any]:
+    """Products, one after another."""
+
+    def products(x: Any) -> Any:
+        y = x
+        for _ in range(count):
+            y = y * x
+        return y
+
+    return products
+
+
+def cases() -> Iterator[Case]:
+    """Calls from arrays of each library itself."""
+    yield Case(
+        "call: add 8 numbers",
+        lambda: {"x": np.arange(8, dtype=np.float32), "w": np.ones(8, np.float32)},
+        lambda x, w: x + w,
+        lambda x, w: x + w,
+        lambda x, w: x + w,
+        lambda x, w: x + w,
+        "y = Add(x, w)",
+        indexed=False,
+        quick=True,
+    )
+    yield Case(
+        "call: gather 8 rows of 4",
+        lambda: {"x": np.arange(256, dtype=np.float32).reshape(64, 4), "i": np.arange(8, dtype=np.int32)},
+        lambda x, i: x.gather(i, axis=0),
+        lambda x, i: x[i],
+        lambda x, i: x.at[i].get(mode="promise_in_bounds"),
+        lambda x, i: x.index_select(0, i),
+        "y = Gather(x, i)",
+        quick=True,
+    )
+    for count in (1, 10, 100, 1_000):
+        body = " ".join(
+            f"{'y' if n == count else f'x{n}'} = Mul({'x' if n == 1 else f'x{n - 1}'}, x)" for n in range(1, count + 1)
+        )
+        yield Case(
+            f"call of a chain of products: {count:,}",
+            lambda: {"x": np.ones(8, np.float32)},
+            chain(count),
+            chain(count),
+            chain(count),
+            chain(count),
+            body,
+            indexed=False,
+            quick=count < 1_000,
+        )
+
+
+def from_numpy() -> list[Row]:
+    """The first two from NumPy's arrays, which XLA has to take over at each call."""
+    rows: list[Row] = []
+    for case in list(cases())[:2]:
+        arrays = case.arrays()
+        checked, bare = case.context(arrays, {}), jax.jit(case.bare)
+        calls = {OURS: lambda call=checked, given=arrays: call(*given.values())}
+        if case.indexed:
+            unchecked = case.context(arrays, {}, unchecked=True)
+            calls[UNCHECKED] = lambda call=unchecked, given=arrays: call(*given.values())
+        calls[BARE] = lambda call=bare, given=arrays: call(*given.values())
+        rows += side_by_side(f"{case.name}, from NumPy", calls)
+    return rows
 
 
 def run(quick: bool) -> list[Row]:
-    """A small sum and a small gather, from JAX's arrays and from NumPy's."""
-    del quick
-    rows: list[Row] = []
-    add = bg.make_context(lambda b: b.argument("x", bg.Float32, [8]) + b.argument("y", bg.Float32, [8]))
-    bare_add = jax.jit(lambda x, y: x + y)
-
-    def gather(mode: Any) -> bg.Context:
-        def block(b: bg.Builder) -> Any:
-            table = b.argument("table", bg.Float32, [64, 4])
-            return table.gather(b.argument("indices", bg.Int32, [8]), axis=0, out_of_bounds=mode)
-
-        return bg.make_context(block)
-
-    checked, unchecked = gather("raise"), gather("unchecked")
-    bare_gather = jax.jit(lambda t, i: t.at[i].get(mode="promise_in_bounds"))
-    for kind, convert in (("jax.Array", jnp.asarray), ("NumPy", np.asarray)):
-        x, y = convert(np.arange(8, dtype=np.float32)), convert(np.ones(8, np.float32))
-        rows += side_by_side(
-            f"add, from {kind}", {"jax.jit": lambda x=x, y=y: bare_add(x, y), "bnnsgraph": lambda x=x, y=y: add(x, y)}
-        )
-        t, i = convert(np.arange(256, dtype=np.float32).reshape(64, 4)), convert(np.arange(8, dtype=np.int32))
-        rows += side_by_side(
-            f"gather, from {kind}",
-            {
-                "jax.jit": lambda t=t, i=i: bare_gather(t, i),
-                "unchecked": lambda t=t, i=i: unchecked(t, i),
-                "raise": lambda t=t, i=i: checked(t, i),
-            },
-        )
-    return rows
+    """Every call."""
+    return run_cases(cases(), quick) + from_numpy()

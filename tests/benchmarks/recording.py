@@ -1,67 +1,95 @@
-"""What building costs: recording, freezing and lowering a chain, beside ``jax.jit`` of the same chain."""
+"""What building costs: a chain of products recorded, lowered, compiled, beside ``jax.jit`` and sessions of peers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
 import bnnsgraph as bg
-from tests.benchmarks.timing import Row, side_by_side
+from tests.benchmarks import peers
+from tests.benchmarks.timing import BARE, OURS, Row, side_by_side
 
 SHAPE = (8, 8)
 SPEC = jax.ShapeDtypeStruct(SHAPE, np.float32)
+VALUES = np.ones(SHAPE, np.float32)
 
 
-def record(count: int) -> tuple[bg.Builder, Any]:
+def record(count: int, rows: Any = 8) -> tuple[bg.Builder, Any]:
     """A chain of products."""
     builder = bg.Builder()
-    y = x = builder.argument("x", bg.Float32, SHAPE)
+    y = x = builder.argument("x", bg.Float32, [rows, 8])
     for _ in range(count):
         y = y * x
     return builder, y
 
 
-def freeze(count: int) -> Any:
+def freeze(count: int, rows: Any = 8) -> Any:
     """A chain recorded and frozen."""
-    builder, y = record(count)
+    builder, y = record(count, rows)
     return builder.finish(y)
+
+
+def bare(count: int) -> Any:
+    """The chain as a function that JAX has not seen before."""
+
+    def chain(x: Any) -> Any:
+        y = x
+        for _ in range(count):
+            y = y * x
+        return y
+
+    return jax.jit(chain)
+
+
+def lower(count: int) -> None:
+    """The chain recorded and lowered; with a flexible size, so that making its context compiles nothing."""
+    jax.jit(bg.Context(freeze(count, "rows")).function).lower(SPEC)
+
+
+def sessions(count: int) -> dict[str, Callable[[], Any]]:
+    """Peers that make a session of a finished model and run it once."""
+    body = " ".join(f"{'y' if n == count else f'x{n}'} = Mul({'x' if n == 1 else f'x{n - 1}'}, x)" for n in range(1, count + 1))
+    model = peers.onnx_model(body, {"x": VALUES}, {}, [VALUES])
+    if model is None:
+        return {}
+    calls: dict[str, Callable[[], Any]] = {}
+    ort = peers.optional("onnxruntime")
+    if ort is not None:
+        calls["ONNX Runtime"] = lambda: ort.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {"x": VALUES})
+    if peers.optional("openvino") is not None:
+        calls["OpenVINO"] = lambda: peers.openvino_request(model).infer([VALUES])[0]
+    return calls
 
 
 def run(quick: bool) -> list[Row]:
     """Rows a chain: divide by the number of operations for the cost of one."""
     rows: list[Row] = []
-    for count in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000):
-
-        def bare(x: Any, count: int = count) -> Any:
-            y = x
-            for _ in range(count):
-                y = y * x
-            return y
-
-        def lower(count: int = count) -> None:
-            context = bg.Context(flexible(count))
-            jax.jit(context.function).lower(SPEC)
-
+    counts = (10, 100) if quick else (10, 100, 1_000)
+    for count in (*counts, 1_000) if quick else (*counts, 10_000):
         rows += side_by_side(
-            f"record {count} products",
-            {"record": lambda count=count: record(count), "record, freeze": lambda count=count: freeze(count)},
-            tolerance=None,
-        )
-        rows += side_by_side(
-            f"record and lower {count} products",
-            {"jax.jit": lambda bare=bare: jax.jit(lambda x: bare(x)).lower(SPEC), "bnnsgraph": lower},
+            f"record products: {count:,}",
+            {OURS: lambda count=count: freeze(count), BARE: lambda count=count: bare(count).trace(SPEC)},
             tolerance=None,
             rounds=5,
         )
+    for count in counts:
+        rows += side_by_side(
+            f"record and lower products: {count:,}",
+            {OURS: lambda count=count: lower(count), BARE: lambda count=count: bare(count).lower(SPEC)},
+            tolerance=None,
+            rounds=5,
+        )
+    for count in counts:
+        calls: dict[str, Callable[[], Any]] = {
+            OURS: lambda count=count: bg.Context(freeze(count))(VALUES),
+            BARE: lambda count=count: bare(count)(VALUES),
+        }
+        rows += side_by_side(
+            f"record, compile and run products once: {count:,}",
+            calls if quick else calls | sessions(count),
+            rounds=5 if count < 1_000 else 3,
+        )
     return rows
-
-
-def flexible(count: int) -> Any:
-    """The chain with a flexible size, so that making its context compiles nothing."""
-    builder = bg.Builder()
-    y = x = builder.argument("x", bg.Float32, ["rows", 8])
-    for _ in range(count):
-        y = y * x
-    return builder.finish(y)

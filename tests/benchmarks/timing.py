@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+OURS = "bnnsgraph"
+UNCHECKED = "bnnsgraph, unchecked"
+BARE = "jax.jit"
+LIMIT = "memcpy"
+"""The time that copying the output takes: a limit, not a peer."""
+
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: a case, who ran it, and seconds a call (median, and the quartiles)."""
+    """One figure: a case, who ran it, and seconds a call (median, and the quartiles).
+
+    Attributes:
+        ratio: our seconds divided by these, round by round: the quartiles and the median between them. None without ours.
+        bytes: the most memory that the process held during the call, beyond what it held before.
+    """
 
     case: str
     who: str
@@ -20,10 +31,49 @@ class Row:
     low: float
     high: float
     calls: int
+    ratio: tuple[float, float, float] | None = None
+    bytes: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The row for a JSON file."""
         return asdict(self)
+
+    @staticmethod
+    def from_dict(kept: Mapping[str, Any]) -> Row:
+        """The row that :meth:`as_dict` gave."""
+        fields: dict[str, Any] = {name: part for name, part in kept.items() if name != "suite"}
+        if fields.get("ratio") is not None:
+            fields["ratio"] = tuple(fields["ratio"])
+        return Row(**fields)
+
+
+class Clock:
+    """The time that a whole run may take, so that it ends when it is said to end."""
+
+    def __init__(self) -> None:
+        self.start(None)
+
+    def start(self, minutes: float | None) -> None:
+        """Begin; None is without a limit."""
+        self._begun = time.monotonic()
+        self._seconds = minutes and minutes * 60
+        self.left_out: list[str] = []
+
+    @property
+    def late(self) -> bool:
+        """Whether the fewest rounds must do from here on."""
+        return self._seconds is not None and time.monotonic() - self._begun > 0.75 * self._seconds
+
+    def out(self, case: str) -> bool:
+        """Whether no time is left, in which case ``case`` is noted as left out."""
+        if self._seconds is None or time.monotonic() - self._begun < 0.93 * self._seconds:
+            return False
+        self.left_out.append(case)
+        return True
+
+
+CLOCK = Clock()
+FEWEST, MOST = 5, 15  # rounds
 
 
 def settle(result: Any) -> Any:
@@ -35,21 +85,34 @@ def settle(result: Any) -> Any:
     return result
 
 
+def parts(answer: Any) -> list[np.ndarray]:
+    """The arrays of an answer: one, or several."""
+    return [np.asarray(part) for part in (answer if isinstance(answer, (tuple, list)) else [answer])]
+
+
 def require_equal(case: str, functions: Mapping[str, Callable[[], Any]], tolerance: float) -> None:
     """Refuse to time programs that answer differently."""
-    answers = {who: np.asarray(settle(function())) for who, function in functions.items()}
+    answers = {who: [part.copy() for part in parts(settle(function()))] for who, function in functions.items()}
     first, wanted = next(iter(answers.items()))
     for who, got in answers.items():
-        if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True):
+        if len(got) != len(wanted) or not all(map(lambda a, b: _equal(a, b, tolerance), got, wanted)):
             raise AssertionError(f"{case}: {who} and {first} answer differently")
+
+
+def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    if a.shape != b.shape:
+        return False
+    if tolerance == 0 or a.dtype.kind not in "fV" or b.dtype.kind not in "fV":
+        return np.array_equal(a, b)
+    return np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def side_by_side(
     case: str,
     functions: Mapping[str, Callable[[], Any]],
     *,
-    seconds: float = 0.6,
-    rounds: int = 15,
+    seconds: float = 0.2,
+    rounds: int = MOST,
     tolerance: float | None = 1e-5,
 ) -> list[Row]:
     """Time the functions in interleaved rounds of equal length, after a warm-up.
@@ -57,39 +120,69 @@ def side_by_side(
     Args:
         case: what is timed.
         functions: who runs it, and how.
-        seconds: about how long each function is run in all.
-        rounds: how many times each function has its turn.
-        tolerance: answers are compared first; None for functions without an answer.
+        seconds: about how long each function is run in all; one that is slower has its turn in few rounds.
+        rounds: how many times each function has its turn at most.
+        tolerance: answers are compared first, exactly if 0; None for functions without an answer.
     """
+    if CLOCK.out(case):
+        return []
     if tolerance is not None:
         require_equal(case, functions, tolerance)
-    counts: dict[str, int] = {}
+    once: dict[str, float] = {}
     for who, function in functions.items():
-        settle(function())
+        if tolerance is None:
+            settle(function())
         start = time.perf_counter()
         settle(function())
-        once = max(time.perf_counter() - start, 1e-7)
-        counts[who] = max(1, int(seconds / rounds / once))
+        once[who] = max(time.perf_counter() - start, 1e-7)
+    fewest = min(FEWEST, rounds)
+    fitting = int(seconds * len(functions) / sum(once.values()))
+    rounds = fewest if CLOCK.late else max(fewest, min(rounds, fitting))
+    counts = {who: max(1, int(seconds / rounds / spent)) for who, spent in once.items()}
     samples: dict[str, list[float]] = {who: [] for who in functions}
-    for _ in range(rounds):
-        for who, function in functions.items():
+    for number in range(rounds):
+        for who in list(functions)[:: 1 if number % 2 else -1]:
+            function = functions[who]
             start = time.perf_counter()
             for _ in range(counts[who]):
                 settle(function())
             samples[who].append((time.perf_counter() - start) / counts[who])
+    ours = samples.get(OURS)
     rows: list[Row] = []
     for who, times in samples.items():
-        low, middle, high = np.percentile(times, [25, 50, 75])
-        rows.append(Row(case, who, float(middle), float(low), float(high), rounds * counts[who]))
+        low, middle, high = quartiles(times)
+        ratio = None if ours is None else quartiles(np.divide(ours, times))
+        rows.append(Row(case, who, middle, low, high, rounds * counts[who], ratio))
     return rows
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as text, with each median's ratio to the first of its case."""
-    first: dict[str, float] = {}
-    lines = [f"{'case':<44} {'who':<14} {'median':>12} {'quartiles':>23} {'ratio':>7}"]
+def quartiles(samples: Any) -> tuple[float, float, float]:
+    """The first quartile, the median and the third."""
+    low, middle, high = np.percentile(samples, [25, 50, 75])
+    return float(low), float(middle), float(high)
+
+
+def cases(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each case, in the order in which they were taken."""
+    found: dict[str, list[Row]] = {}
     for row in rows:
-        base = first.setdefault(row.case, row.seconds)
+        found.setdefault(row.case, []).append(row)
+    yield from found.items()
+
+
+def best_peer(rows: Sequence[Row]) -> Row | None:
+    """The fastest of those that are neither ours nor the limit."""
+    return min(
+        (row for row in rows if row.who != LIMIT and not row.who.startswith(OURS)), key=lambda row: row.seconds, default=None
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as text: medians, quartiles, and our time divided by each."""
+    lines = [f"{'case':<48} {'who':<22} {'median':>14} {'quartiles':>25} {'ours / its':>10}"]
+    for row in rows:
         spread = f"{row.low * 1e6:,.1f} - {row.high * 1e6:,.1f}"
-        lines.append(f"{row.case:<44} {row.who:<14} {row.seconds * 1e6:>9,.1f} us {spread:>23} {row.seconds / base:>7.2f}")
+        ratio = "" if row.ratio is None else f"{row.ratio[1]:.2f}"
+        memory = "" if row.bytes is None else f"  {row.bytes / 2**20:,.1f} MiB"
+        lines.append(f"{row.case:<48} {row.who:<22} {row.seconds * 1e6:>11,.1f} us {spread:>25} {ratio:>10}{memory}")
     return "\n".join(lines)

@@ -1,0 +1,126 @@
+"""A case: one program on the same arrays, written for us and for each peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import bnnsgraph as bg
+from tests.benchmarks import peers
+from tests.benchmarks.timing import BARE, CLOCK, LIMIT, OURS, UNCHECKED, Row, parts, side_by_side
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program. Every function takes the arrays, then the weights, in the order in which they are given.
+
+    Attributes:
+        name: what is done, on what.
+        arrays: makes the arguments of a call, by name.
+        block: the program with tensors; ``numpy``, ``bare`` (of JAX, jitted) and ``torch`` are the same with arrays.
+        onnx: the same as operations of ONNX in its text form, from the arguments' names to ``y`` (and ``z``).
+        weights: makes what does not change from call to call.
+        tolerance: of the answers; 0 where nothing is rounded.
+        long: whether PyTorch and ONNX take indices ``i`` of 64 bits only.
+        indexed: whether the program has run-time indices, which we check.
+        quick: whether the case is in the quick run.
+        ours: how we run it where that is not a context's call.
+    """
+
+    name: str
+    arrays: Callable[[], Arrays]
+    block: Callable[..., Any]
+    numpy: Callable[..., Any] | None
+    bare: Callable[..., Any]
+    torch: Callable[..., Any] | None = None
+    onnx: str | None = None
+    weights: Callable[[], Arrays] = field(default=dict[str, Any])
+    tolerance: float = 0.0
+    long: bool = False
+    indexed: bool = True
+    quick: bool = False
+    ours: Callable[[bg.Context], Callable[..., Any]] | None = None
+
+    def context(self, arrays: Arrays, weights: Arrays, *, unchecked: bool = False) -> bg.Context:
+        """The case's program as a context."""
+
+        def block(builder: bg.Builder) -> Any:
+            arguments = [builder.argument(name, array.dtype, array.shape) for name, array in arrays.items()]
+            constants = [builder.constant(name, data_type=w.dtype, values=w) for name, w in weights.items()]
+            return self.block(*arguments, *constants)
+
+        return bg.make_context(block, options=bg.CompileOptions(out_of_bounds="unchecked" if unchecked else "raise"))
+
+    def functions(self, *, only_bare: bool) -> dict[str, Callable[[], Any]]:
+        """Who runs it, and how; ``only_bare`` leaves out every peer but ``jax.jit``."""
+        arrays, weights = self.arrays(), self.weights()
+        calls = self._xla(arrays, weights)
+        if only_bare:
+            return calls
+        answers = [part.copy() for part in parts(calls[OURS]())]
+        if self.numpy is not None:
+            given = (*arrays.values(), *weights.values())
+            calls["NumPy"] = lambda: self.numpy(*given)  # pyright: ignore[reportOptionalCall]
+        long = {name: a.astype(np.int64) if self.long and name == "i" else a for name, a in arrays.items()}
+        torch = peers.optional("torch") if self.torch is not None else None
+        if torch is not None:
+            tensors = [torch.from_numpy(array) for array in (*long.values(), *weights.values())]
+            calls["PyTorch"] = lambda: self.torch(*tensors)  # pyright: ignore[reportOptionalCall]
+        model = peers.onnx_model(self.onnx, long, weights, answers) if self.onnx is not None else None
+        if model is not None:
+            for who, call in (
+                ("ONNX Runtime", peers.onnx_runtime(model, long, answers)),
+                ("OpenVINO", peers.openvino(model, long)),
+            ):
+                if call is not None:
+                    calls[who] = call
+        copies = [np.empty_like(answer) for answer in answers]
+
+        def copy() -> Any:
+            for place, answer in zip(copies, answers, strict=True):
+                np.copyto(place, answer)
+            return copies
+
+        calls[LIMIT] = copy
+        return calls
+
+    def _xla(self, arrays: Arrays, weights: Arrays) -> dict[str, Callable[[], Any]]:
+        import jax
+        import jax.numpy as jnp
+
+        wide = any(array.dtype.itemsize == 8 for array in (*arrays.values(), *weights.values()))
+        bare = jax.jit(self.bare)
+        with jax.enable_x64(wide):
+            given = [jnp.asarray(array) for array in arrays.values()]
+            held = [jnp.asarray(array) for array in weights.values()]
+
+        def run_bare() -> Any:
+            if not wide:
+                return bare(*given, *held)
+            with jax.enable_x64(True):
+                return bare(*given, *held)
+
+        def run_ours(unchecked: bool) -> Callable[[], Any]:
+            context = self.context(arrays, weights, unchecked=unchecked)
+            call = context if self.ours is None else self.ours(context)
+            return lambda: call(*given)
+
+        calls = {OURS: run_ours(False)}
+        if self.indexed:
+            calls[UNCHECKED] = run_ours(True)
+        return calls | {BARE: run_bare}
+
+
+def run_cases(cases: Iterable[Case], quick: bool) -> list[Row]:
+    """The rows of the cases; of the quick ones alone, beside ``jax.jit`` alone, if ``quick``."""
+    rows: list[Row] = []
+    for case in cases:
+        if (quick and not case.quick) or CLOCK.out(case.name):
+            continue
+        rows += side_by_side(case.name, case.functions(only_bare=quick), tolerance=case.tolerance)
+    return rows
