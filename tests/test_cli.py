@@ -276,7 +276,7 @@ def test_run_writes_results_and_reads_them_again(capsys: pytest.CaptureFixture[s
         (["i=matrix.npy"], "argument 'i' must have rank 1, [n], got rank 2, [1, 2]\n  declared at "),
         (["i=model.py"], "model.py must be a .npy or .npz file, got other bytes"),
         (["i=empty.npy"], "empty.npy must be a .npy or .npz file, got other bytes"),
-        (["i=cut.npy"], "cut.npy must be a whole .npy or .npz file of numbers, got: Failed to read all data"),
+        (["i=cut.npy"], "cut.npy must be a whole .npy or .npz file of numbers, got: "),
         (["cut.npz"], "cut.npz must be a whole .npy or .npz file of numbers, got: File is not a zip file"),
         (["i=header.npy"], "header.npy must be a whole .npy or .npz file of numbers, got: "),
         (["i=objects.npy"], "objects.npy must be a whole .npy or .npz file of numbers, got: Object arrays cannot be loaded"),
@@ -511,7 +511,8 @@ def test_doctor_finds_no_wrong_answer_here(capsys: pytest.CaptureFixture[str]) -
     faults = text.split("what may go wrong\n")[1].splitlines()
     assert len(faults) == 8
     assert {line.split()[1] for line in faults} == {"right"}
-    assert faults[0] == "  wrong  right      the largest of some thousand floats is a number where one is NaN"
+    assert {line.split()[0] for line in faults} <= {"wrong", "right"}  # JAX's answers, which differ between its versions
+    assert faults[0].endswith("  right      the largest of some thousand floats is a number where one is NaN")
 
 
 def test_doctor_fails_where_a_guard_does(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
