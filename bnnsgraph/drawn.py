@@ -24,7 +24,7 @@ class Drawn:
         Args:
             path: a file to write; an existing one is replaced only when the drawing succeeds.
             unfold: names of the groups to draw open, such as ``"encoder.0/attention"``; by itself, level by level, all that
-                leave no more than 40 boxes.
+                leave no more than 28 boxes.
 
         >>> graph = bg.make_context(lambda b: b.argument("x", bg.Float32, [2]) * 2).graph
         >>> graph.to_svg().startswith("<svg")

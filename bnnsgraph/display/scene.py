@@ -24,7 +24,7 @@ SYMBOLS = {
 COMMUTATIVE = {"Add", "Multiply", "Maximum", "Minimum", "Equal", "NotEqual", "And", "Or", "Xor"}
 """Those of them whose operands may change places."""
 
-FOLDED_ABOVE = 40
+FOLDED_ABOVE = 28
 """How many boxes a drawing may have before its groups are folded."""
 
 

@@ -28,8 +28,8 @@ def thumbnail(values: Any) -> str:
     """An array in the size of a line or two: the most telling of four forms.
 
     One element is written out. A vector is a curve. Two axes are an image, dark for the least value and bright for the
-    greatest, and red where a value is not finite; a third axis of three is red, green and blue where all values are from 0 to
-    1, or bytes. Anything else is a histogram. Axes of size 1 do not count.
+    greatest; a third axis of three is red, green and blue where all values are from 0 to 1, or bytes. Values that are not
+    finite are red in both. Anything else is a histogram. Axes of size 1 do not count.
 
     >>> thumbnail(np.float32(0.5))
     '<span>0.5</span>'
@@ -81,10 +81,11 @@ def _scaled(values: Array) -> Array:
 
 
 def _curve(values: Array) -> str:
-    """A line through the least and the greatest value of every stretch; it has gaps where values are not finite."""
+    """A line through the least and the greatest value of every stretch; where values are not finite, a gap and a red mark."""
     heights = _scaled(values)
     stretches = np.array_split(heights, min(WIDE - 2, len(heights)))
     pieces: list[str] = []
+    marks: list[str] = []
     drawing = False
     for index, stretch in enumerate(stretches):
         x = 1 + (WIDE - 2) * (index + 0.5) / len(stretches)
@@ -93,8 +94,11 @@ def _curve(values: Array) -> str:
         for height in dict.fromkeys(ends):
             pieces.append(f"{'L' if drawing else 'M'}{x:.1f} {HIGH - 2 - (HIGH - 4) * height:.1f}")
             drawing = True
-        drawing = drawing and known.size == stretch.size
-    return f'<path class="edge" d="{"".join(pieces)}"/>'
+        if known.size < stretch.size:
+            drawing = False
+            marks.append(f"M{x:.1f} {HIGH}v-4")
+    missing = f'<path stroke="#f00" d="{"".join(marks)}"/>' if marks else ""
+    return f'<path class="edge" d="{"".join(pieces)}"/>{missing}'
 
 
 def _histogram(values: Array) -> str:
@@ -111,9 +115,12 @@ def _histogram(values: Array) -> str:
 
 
 def _shrunk(values: Array) -> Array:
-    """The means of blocks, at most as many as there are points to draw them on."""
-    for axis, most in ((0, HIGH), (1, WIDE)):
+    """The means of blocks, at most as many as there are points to draw them on; what is no wide strip keeps its proportions."""
+    rows, columns = values.shape[:2]
+    factor = max(rows / HIGH, columns / WIDE) if HIGH / WIDE <= columns / rows <= WIDE / HIGH else 0
+    for axis, limit in ((0, HIGH), (1, WIDE)):
         size = values.shape[axis]
+        most = round(size / factor) if factor > 1 else limit
         if size > most:
             starts = np.arange(most) * size // most
             lengths = np.diff([*starts, size]).reshape([-1 if each == axis else 1 for each in range(values.ndim)])
