@@ -51,6 +51,7 @@ from bnnsgraph.ops.sorting import SortOrder as SortOrder
 from bnnsgraph.options import CompileOptions as CompileOptions
 from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
+from bnnsgraph.placement import placed as placed
 from bnnsgraph.recurrence import Activation as Activation
 from bnnsgraph.recurrence import Direction as Direction
 from bnnsgraph.saving import load as load

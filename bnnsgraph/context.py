@@ -114,6 +114,8 @@ class Context(Inspection):
         A pure function cannot raise: where the mode is ``"raise"``, a slice gathered out of bounds is NaN (floats), the
         smallest value (signed), the largest (unsigned) or False, and an update scattered out of bounds is skipped.
 
+        It runs where its caller says; what the options spread over a mesh is constrained to lie so, except in ``shard_map``.
+
         >>> square = bg.make_context(lambda b: b.argument("x", bg.Float32) ** 2)
         >>> import jax
         >>> jax.grad(square.function)(3.0)

@@ -69,7 +69,8 @@ class CompileOptions:
         precision: of products of float32 where the device offers several: ``"highest"`` is float32 throughout, ``"high"`` and
             ``"default"`` are what JAX calls so, faster and coarser on GPUs and TPUs. The CPU knows one.
         device: where to run: a ``jax.Device``, or text such as ``"cpu"``, ``"gpu"``, ``"cpu:1"``. JAX's default device if None.
-        mesh: a ``jax.sharding.Mesh`` of devices to run on together.
+        mesh: a ``jax.sharding.Mesh`` of devices to run on together. Explicit axes, those of ``jax.make_mesh``, become axes of
+            type Auto, also those of the outputs.
         shardings: a ``jax.sharding.PartitionSpec`` for each argument, constant or output that is spread over the mesh, by name.
             Other arguments and constants are whole on every device; XLA chooses for other outputs.
         donate: give the memory of an in-out argument that is a ``jax.Array`` to its new value, so that it is updated in place.

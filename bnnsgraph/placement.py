@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -96,6 +96,28 @@ class Placement:
             array if sharding in (None, self.whole) else jax.lax.with_sharding_constraint(array, sharding)
             for array, sharding in zip(arrays, shardings, strict=True)
         ]
+
+
+def placed(
+    graph: Graph, *, device: Any = None, mesh: jax.sharding.Mesh | None = None, shardings: Mapping[str, Any] | None = None
+) -> Graph:
+    """The same graph, to run elsewhere, such as one that :func:`load` read. Not in Apple's builder.
+
+    Args:
+        graph: the program; it stays as it is.
+        device: as in :class:`CompileOptions`.
+        mesh: as in :class:`CompileOptions`.
+        shardings: as in :class:`CompileOptions`.
+
+    >>> graph = bg.make_context(lambda b: b.argument("x", bg.Float32, ["n"]) * 2).graph
+    >>> bg.Context(bg.placed(graph, device="cpu"))([1, 2])
+    Array([2., 4.], dtype=float32)
+
+    Raises:
+        ParameterError: both a device and a mesh are given, or shardings without a mesh.
+    """
+    options = replace(graph.options, device=device, mesh=mesh, shardings=dict(shardings or {}))
+    return Graph(graph.arguments, graph.results, graph.result_names, graph.updates, options)
 
 
 def placement(graph: Graph, constants: Sequence[Node]) -> Placement | None:

@@ -177,7 +177,8 @@ def check_two_axes() -> None:
     rows = context(EDGES)
     np.testing.assert_array_equal(rows, TABLE[EDGES])
     assert (rows.sharding.spec, rows.sharding.mesh.shape) == (P("data"), {"data": 2, "model": 4})
-    both = spread(constant_rows, {"table": P(("data", "model"))}, Mesh(mesh.devices, mesh.axis_names))
+    graph = bg.make_context(constant_rows).graph  # as a graph that was loaded
+    both = bg.Context(bg.placed(graph, mesh=Mesh(mesh.devices, mesh.axis_names), shardings={"table": P(("data", "model"))}))
     assert sent(both, n=12) == [Collective("all-reduce", 12 * 4 * 4, 8)]
     np.testing.assert_array_equal(both(EDGES), TABLE[EDGES])
 
