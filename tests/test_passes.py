@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jax import numpy as jnp
 
 import bnnsgraph as bg
@@ -24,6 +26,9 @@ from bnnsgraph.passes.rewriting import rewritten
 from bnnsgraph.passes.rowwise import RULES, axes_of
 from bnnsgraph.spec import as_shape
 from tests.op_table import Input, OpCase, rows
+
+FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
+"""Compiled in little time; the answers are the same."""
 
 # The table: a selection made before an operation gives what it gives after
 
@@ -95,7 +100,7 @@ def check_rows(chosen: Sequence[OpCase], most: int) -> None:
         return [both(*arrays) for (_, _, both), arrays in zip(found, inputs, strict=True)]
 
     with jax.enable_x64(True):
-        answers = jax.jit(run).lower(inputs).compile({"xla_backend_optimization_level": "0"})(inputs)
+        answers = jax.jit(run).lower(inputs).compile(FAST)(inputs)
     for (names, _, _), both in zip(found, answers, strict=True):
         for name, (got, wanted) in zip(names, both, strict=True):
             assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), name
@@ -138,7 +143,7 @@ def compare(block: Callable[[bg.Builder], Any], *arrays: Any, options: bg.Compil
         ]
 
     with x64(graph):
-        answers = jax.jit(run)(*arrays)
+        answers = jax.jit(run).lower(*arrays).compile(FAST)(*arrays)
     for wanted, got in answers:
         assert wanted.failure == got.failure
         if wanted.failure:
@@ -261,11 +266,11 @@ def test_one_token_of_each_sequence() -> None:
 
     def block(b: bg.Builder) -> Any:
         x = b.argument("x", bg.Int32, [2, 9, 6])
-        y = (x + b.argument("y", bg.Int32, [2, 9, 1])) @ W
+        y = x @ W + b.argument("y", bg.Int32, [2, 9, 1])
         return y.gather(indices(b, [2, 1]), axis=1, batch_dimension_count=1)
 
     x = RNG.integers(-9, 9, (2, 9, 6)).astype(np.int32)
-    assert steps(compare(block, x, x[:, :, :1], ints([3], [-1]))) == [["MatMul", "Add"]]
+    assert steps(compare(block, x, x[:, :, :1], ints([3], [-1]))) == [["Add", "MatMul"]]
 
 
 def test_what_stays_behind() -> None:
@@ -291,6 +296,7 @@ def test_what_stays_behind() -> None:
         lambda b: (numbers(b) @ W).gather(indices(b, [0]), axis=0),
         lambda b: (b.argument("x", bg.Int32, [0, 6]) @ W).gather(indices(b), axis=0, out_of_bounds=bg.fill(1)),
         lambda b: (numbers(b) @ W)[12:],
+        lambda b: chosen(b, numbers(b) + b.argument("y", bg.Int32, [12, 6])),  # which XLA does by fusion
         lambda b: chosen(b, numbers(b).reshape(to=[6, 12])),
         lambda b: indices(b).one_hot(12).cast(to=bg.Float32) @ floats(b),
         lambda b: indices(b).one_hot(2).cast(to=bg.Float32) @ np.array([[1.0], [-0.0]], np.float32),
@@ -327,14 +333,14 @@ def test_parts_of_joined_tensors() -> None:
 
 
 def test_constant_indices_that_count_are_slices() -> None:
-    for given, text in (
+    for places, text in (
         ([2, 3, 4], "Slice[2:5, :]"),
         ([11, 8, 5], "Slice[11:4:-3, :]"),
         ([2, 1, 0], "Slice[2::-1, :]"),
         ([-1], "Slice[11:12, :]"),
         (-1, "Slice[11, :]"),
     ):
-        records = compare(lambda b, given=given: numbers(b).gather(given, axis=0), N)
+        records = compare(lambda b, places=places: numbers(b).gather(places, axis=0), N)
         assert [record.what for record in records] == [f"Gather(axis=0) made {text}"]
     graph = record(lambda b: numbers(b).gather([0, 2, 3], axis=0))
     assert rewritten(graph, [(12, 6)], checked=True) == (graph, ())
@@ -410,3 +416,79 @@ def test_a_long_chain() -> None:
     graph, records = rewritten(record(block), [(12, 6)], checked=True)
     assert len(records[0].through) == 3000
     assert str(graph.nodes[-2].outputs[0]) == "int32[1, 6]"
+
+
+# Random programs
+
+
+def grown(b: bg.Builder, kinds: Sequence[int], rng: np.random.Generator) -> list[Any]:
+    """A program on integers, which are compared to the bit: each step reads what some steps before it made."""
+    made: list[Any] = [b.argument("x", bg.Int32, [4, 6, 5]), b.argument("y", bg.Int32, [4, 6, 5])]
+    index = b.argument("i", bg.Int32, [2])
+    pair = b.argument("p", bg.Int32, [4, 2])
+
+    def some(rank: int = 0) -> Any:
+        fitting = [each for each in made if each.rank >= rank and 0 not in each.shape]
+        return fitting[-1 - min(int(rng.geometric(0.6)) - 1, len(fitting) - 1)]
+
+    def axis_of(x: Any) -> int:
+        return int(rng.integers(x.rank))
+
+    def span(size: int) -> slice:
+        start = int(rng.integers(size))
+        return slice(start, start + 1 + int(rng.integers(size - start)), int(rng.integers(1, 3)))
+
+    for kind in kinds:
+        x = some(1)
+        axis = axis_of(x)
+        size = x.shape[axis]
+        match kind:
+            case 0:
+                made.append(abs(x) - 3)
+            case 1:
+                other = next((each for each in reversed(made) if each is not x and each.shape == x.shape), x)
+                made.append(x * 2 + other)
+            case 2:
+                shape = [size if own == axis else 1 for own in range(x.rank)]
+                made.append((x > 0).select(x, rng.integers(-9, 9, shape).astype(np.int32)))
+            case 3:
+                made.append(x @ rng.integers(-3, 3, (x.shape[-1], 4)).astype(np.int32))
+            case 4:
+                made.append(x.transpose(axes=rng.permutation(x.rank).tolist()))
+            case 5:
+                made.append(x.sum([axis], keep_dimensions=bool(rng.integers(2))))
+            case 6:
+                made.append(b.concatenate([x, x + 1, x * 2][: int(rng.integers(2, 4))], axis=axis))
+            case 7:
+                made.append(x.unsqueeze(axis=axis) if x.rank < 4 else x.reshape(to=[*x.shape[:-2], x.shape[-2] * x.shape[-1]]))
+            case 8:
+                made.append(x.top_k(min(2, size), axis=axis).values)
+            case 9:
+                made.append(x[tuple(span(each) if rng.integers(2) else slice(None) for each in x.shape)])
+            case 10:
+                items = [slice(None)] * x.rank
+                made.append(x[(*items[:axis], int(rng.integers(-size, size)), *items[axis + 1 :])])
+            case 11:
+                places = rng.integers(-size, size, int(rng.integers(1, 4))).astype(np.int32)
+                made.append(x.gather(np.arange(size)[::-1][:2] if rng.integers(2) else places, axis=axis))
+            case 12:
+                modes: list[Any] = ["raise", "clip", bg.fill(7)]
+                made.append(x.gather(index, axis=axis, out_of_bounds=modes[int(rng.integers(3))]))
+            case _:
+                if x.rank > 1 and x.shape[0] == 4 and axis > 0:
+                    made.append(x.gather(pair, axis=axis, batch_dimension_count=1, out_of_bounds="clip"))
+    return made[-1 - int(rng.integers(2)) :]
+
+
+@settings(derandomize=True, max_examples=12, deadline=None)
+@given(st.lists(st.integers(0, 13), min_size=3, max_size=9), st.integers(0, 2**16))
+def test_random_programs(kinds: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = [rng.integers(-9, 9, (4, 6, 5)).astype(np.int32) for _ in range(2)]
+    kinds = [*kinds, 9 + seed % 5]  # something is selected at last
+    compare(
+        lambda b: grown(b, kinds, np.random.default_rng(seed)),
+        *arrays,
+        ints(-1, seed % 7 - 1),
+        rng.integers(-2, 3, (4, 2)).astype(np.int32),
+    )

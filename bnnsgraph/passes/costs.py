@@ -11,10 +11,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from bnnsgraph.graph import Node, Op
+from bnnsgraph.ops.activation import PReLU
+from bnnsgraph.ops.arithmetic import Arithmetic, FusedMultiplyAdd, Negate
 from bnnsgraph.ops.attention import ScaledDotProductAttention
+from bnnsgraph.ops.casting import Cast
+from bnnsgraph.ops.comparison import Compare, Logic, Not, Select
 from bnnsgraph.ops.convolution import Convolution
 from bnnsgraph.ops.einsum import Einsum, read
+from bnnsgraph.ops.elementwise import FloatTest
 from bnnsgraph.ops.linear import Linear, MatMul
+from bnnsgraph.ops.movement import Reshape, Squeeze, Transpose, Unsqueeze
+from bnnsgraph.ops.normalization import BatchNorm
+from bnnsgraph.ops.rearrangement import BandPart, BroadcastTo, OneHot, Reverse, Tile
+from bnnsgraph.ops.unary import Unary
 from bnnsgraph.passes.regions import Pick, Rows
 from bnnsgraph.spec import Shape, is_static
 
@@ -79,3 +88,14 @@ PRODUCTS: dict[type[Op], Callable[[Any, Sequence[Shape], Shape], int]] = {
     Convolution: lambda op, operands, result: _count(result) * _count(operands[1][1:]),
 }
 """Multiplications of an operation for the shapes of its operands and of its result."""
+
+FUSED = (
+    Arithmetic, BandPart, BatchNorm, BroadcastTo, Cast, Compare, FloatTest, FusedMultiplyAdd, Logic, Negate, Not, OneHot, PReLU,
+    Reshape, Reverse, Select, Squeeze, Tile, Transpose, Unary, Unsqueeze,
+)  # fmt: skip
+"""Operations that XLA makes part of a selection that follows, so that it computes the selected elements alone."""
+
+
+def is_fused(op: Op) -> bool:
+    """Whether XLA computes no more of the operation's result than a selection reads."""
+    return isinstance(op, FUSED)

@@ -28,24 +28,29 @@ Folded: TypeAlias = tuple[str, Op, tuple[Value, ...]]
 
 def folded(draft: Draft) -> tuple[Draft, list[Rewrite]]:
     """The draft with the simpler operations."""
-    editor = Editor(draft)
-    records: list[Rewrite] = []
     fixed = {value.node for value in draft.checks}
+    found: dict[Node, Folded | None] = {}
     for node in draft.nodes:
         rule = RULES.get(type(node.op))
-        inputs = [editor.new(value) for value in node.inputs]
-        found = rule(node.op, inputs) if rule is not None and node not in fixed else None
-        if found is not None:
-            what, op, operands = found
-            editor.put(node, editor.emit(op, operands, node))
+        simpler = rule(node.op, node.inputs) if rule is not None and node not in fixed else None
+        if simpler is not None or (isinstance(node.op, TensorShape) and is_static(node.inputs[0].spec.shape)):
+            found[node] = simpler
+    if not found:
+        return draft, []
+    editor = Editor(draft)
+    records: list[Rewrite] = []
+    for node in draft.nodes:
+        if node not in found:
+            editor.keep(node)
+        elif simpler := found[node]:
+            what, op, operands = simpler
+            editor.put(node, editor.emit(op, [editor.new(value) for value in operands], node))
             fewer = 0 if isinstance(op, Slice) else _one_hot_size(node)
             records.append(Rewrite(f"{label(node.op)} {what}", node.origin, (), fewer))
-        elif isinstance(node.op, TensorShape) and is_static(node.inputs[0].spec.shape):
+        else:
             sizes = np.asarray(node.inputs[0].spec.shape, np.int32)
             editor.put(node, [editor.constant(sizes, node, TensorSpec(Int32, sizes.shape))])
-        else:
-            editor.keep(node)
-    return (editor.finish(), records) if records else (draft, [])
+    return editor.finish(), records
 
 
 def _one_hot_size(node: Node) -> int | None:

@@ -7,6 +7,7 @@ graph of those parts. A value that any reader needs whole is computed whole.
 from __future__ import annotations
 
 from bnnsgraph.graph import Node, Value
+from bnnsgraph.passes.costs import is_fused
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
 from bnnsgraph.passes.plans import Plan, plan, whole
 from bnnsgraph.passes.regions import Parts, Pick, Region, Rows, common, region, saved
@@ -52,6 +53,12 @@ class Mover:
             self._plans[node] = found
             for value, picks in found.wants:
                 asked[value.node] = common(asked[value.node], picks) if value.node in asked else picks
+        for node in self.draft.nodes:  # what XLA fuses with a selection behind it is not worth a second selection before it
+            found = self._plans.get(node)
+            if found is not None and found.picks and is_fused(node.op):
+                selected = {want for want in found.wants if want[1]}
+                if len(selected) > 1 and not any(self.accepted(value) for value, _ in selected):
+                    self._plans[node] = whole(node)
 
     def _records(self) -> list[Rewrite]:
         """What is going to be done, in the order of the selections."""
@@ -79,11 +86,13 @@ class Mover:
         ]
 
     def _is_moved(self, found: Plan, axis: int, pick: Pick) -> bool:
-        """Whether a pick is made before the node, which a selection leaves to its operand."""
-        if found.moved is None or axis not in found.moved:
-            return True
-        value, place = found.moved[axis]
-        return dict(self._plans[value.node].picks).get(place) == pick
+        """Whether a pick is made before the node, which a selection leaves to its operand, and that to its own, and so on."""
+        while found.moved is not None and axis in found.moved:
+            value, axis = found.moved[axis]
+            found = self._plans[value.node]
+            if dict(found.picks).get(axis) != pick:
+                return False
+        return True
 
     def _build(self, last: Node) -> None:
         """Build a node, and before it what it needs; a loop, so that a chain of any length is safe."""

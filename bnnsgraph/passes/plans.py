@@ -89,6 +89,8 @@ def whole(node: Node) -> Plan:
 
 def plan(node: Node, asked: Region) -> Plan:
     """What to do about a node of whose results only the part is needed."""
+    if not asked and not isinstance(node.op, (Slice, Gather)):
+        return whole(node)
     shape = node.outputs[0].shape
     asked = tuple((axis, pick) for axis, pick in asked if is_fewer(pick.count, shape[axis]))
     match node.op:

@@ -48,6 +48,8 @@ def rewritten(graph: Graph, shapes: Sequence[Shape], *, checked: bool) -> tuple[
 
 def unchecked(draft: Draft) -> Draft:
     """Checks apart from the gathers that need them: a gather of nothing in particular, in the place of the recorded one."""
+    if not any(isinstance(node.op, CheckedOp) and node.op.needs_check for node in draft.nodes):
+        return draft
     editor = Editor(draft)
     checks: list[Value] = []
     for node in draft.nodes:
