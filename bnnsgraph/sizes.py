@@ -13,6 +13,8 @@ import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from bnnsgraph.errors import ParameterError, ShapeError
 
 
@@ -241,7 +243,7 @@ def as_dimension(value: object) -> Dimension:
             return _parse(ast.parse(value.strip(), mode="eval"))
         except (SyntaxError, TypeError):
             raise ParameterError(f"a named dimension must be a Python identifier such as 'batch', got {value!r}") from None
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise ShapeError(f"a dimension must be an integer or a name, got {value!r}")
     try:
         number = operator.index(value)  # pyright: ignore[reportArgumentType]

@@ -165,7 +165,7 @@ def require_equal_size(a: Dimension, b: Dimension, subject: str) -> Dimension:
 
 def as_integer(value: object, subject: str) -> int:
     """``value`` as a Python integer; floats and booleans are refused."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise ParameterError(f"{subject} must be an integer, got {value!r}")
     try:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
