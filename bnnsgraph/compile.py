@@ -107,8 +107,10 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
             with _scope(graph, node):
                 if checked and isinstance(op, CheckedOp) and op.needs_check:
                     flags.append(op.failed(*operands))
-                    op = op.assume_checked()
-                lowered = op.lower(*operands)
+                    on_cpu = platform(graph) == "cpu"
+                    lowered = (op.lower_beside_check if on_cpu else op.assume_checked().lower)(*operands)
+                else:
+                    lowered = op.lower(*operands)
         except Exception as error:
             error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
             if any(map(_is_explicit, operands)):

@@ -83,6 +83,10 @@ class CheckedOp(Op):
         """The operation for values that passed the check."""
         raise NotImplementedError
 
+    def lower_beside_check(self, *operands: Any) -> Any:
+        """``lower`` for values that passed the check, in a CPU program that gives ``failed`` too and is not differentiated."""
+        return self.assume_checked().lower(*operands)
+
 
 @dataclass(frozen=True)
 class ShapedOp(Op):

@@ -56,7 +56,9 @@ class IndexOp(CheckedOp):
         sizes = self.sizes(x, indices)
         if not sizes:  # index vectors without components address whole tensors, which always exist
             return jnp.zeros((), bool)
-        return ~jnp.all(_inside(*_counted(indices, sizes, self.negative_indices)))
+        indices, limit = _widened(indices, sizes)
+        lowest = -limit if _from_end(indices, self.negative_indices) else None
+        return ~jnp.all(_inside(indices, limit, lowest))
 
     def explain(self, *operands: np.ndarray[Any, Any]) -> str:
         x, indices = operands[0], operands[-1]
@@ -124,17 +126,23 @@ def missing_value(mode: OutOfBounds, dtype: Any) -> Any:
 # Run-time indices
 
 
-def _counted(indices: jax.Array, sizes: tuple[Any, ...], negative: NegativeIndices) -> tuple[jax.Array, Any]:
-    """Indices counted from the front in a dtype wide enough for their axes, and the sizes as they compare to them."""
+def _widened(indices: jax.Array, sizes: tuple[Any, ...]) -> tuple[jax.Array, Any]:
+    """Indices in a dtype wide enough for their axes, and the sizes as they compare to them."""
     long = any(isinstance(size, int) and size > INT32_MAX for size in sizes)
     dtype = indices.dtype
     if dtype.itemsize < 4 or (dtype.itemsize == 4 and long):
         dtype = jnp.dtype("int64" if long else "int32")
-    indices = indices.astype(dtype)
-    limit = _limits(sizes, dtype, indices.ndim)
-    if negative == "from_end" and not jnp.issubdtype(dtype, jnp.unsignedinteger):
-        indices = jnp.where(indices < 0, indices + limit, indices)
-    return indices, limit
+    return indices.astype(dtype), _limits(sizes, dtype, indices.ndim)
+
+
+def _from_end(indices: jax.Array, negative: NegativeIndices) -> bool:
+    return negative == "from_end" and not jnp.issubdtype(indices.dtype, jnp.unsignedinteger)
+
+
+def _counted(indices: jax.Array, sizes: tuple[Any, ...], negative: NegativeIndices) -> tuple[jax.Array, Any]:
+    """Widened indices counted from the front, and the sizes."""
+    indices, limit = _widened(indices, sizes)
+    return (jnp.where(indices < 0, indices + limit, indices) if _from_end(indices, negative) else indices), limit
 
 
 def _limits(sizes: tuple[Any, ...], dtype: Any, rank: int) -> Any:
@@ -144,9 +152,11 @@ def _limits(sizes: tuple[Any, ...], dtype: Any, rank: int) -> Any:
     return jnp.stack([jnp.asarray(size, dtype) for size in sizes]).reshape((1,) * (rank - 1) + (len(sizes),))
 
 
-def _inside(indices: jax.Array, limit: Any) -> jax.Array:
+def _inside(indices: jax.Array, limit: Any, lowest: Any = None) -> jax.Array:
     below = indices < limit
-    return below if jnp.issubdtype(indices.dtype, jnp.unsignedinteger) else (indices >= 0) & below
+    if jnp.issubdtype(indices.dtype, jnp.unsignedinteger):
+        return below
+    return (indices >= (0 if lowest is None else lowest)) & below
 
 
 def resolve(indices: jax.Array, sizes: tuple[Any, ...], mode: OutOfBounds, negative: NegativeIndices) -> tuple[jax.Array, Any]:

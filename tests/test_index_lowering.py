@@ -90,7 +90,17 @@ def test_the_run_time_check_adds_no_second_gather(
     program = Program.place(builder.finish(result))
     structs = [jax.ShapeDtypeStruct(value.spec.shape, value.spec.dtype.numpy) for value in program.graph.arguments]
     lowered: Any = program.compiled()
+    if isinstance(op, Gather):  # beside the check, all axes before the gathered one are batch axes
+        batch = list(range(op.resolved(X, indices)[0]))
     assert_one(lowered.lower((), *structs).as_text(), op, batch)
+
+
+@pytest.mark.parametrize(("width", "spread"), [(8, True), (1 << 20, False)])
+def test_single_elements_far_beyond_the_caches_are_not_spread(width: int, spread: bool) -> None:
+    """Beside the check; see ``Gather.lower_beside_check``. The gradient is that of ``lower`` at any width."""
+    arrays = [jax.ShapeDtypeStruct((2, width), np.float32), jax.ShapeDtypeStruct((3,), np.int32)]
+    text = jax.jit(Gather(1).lower_beside_check).lower(*arrays).as_text()
+    assert ("operand_batching_dims = [0]" in text) is spread
 
 
 def test_constant_indices_are_not_checked_again_when_the_graph_runs() -> None:

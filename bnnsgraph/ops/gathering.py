@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
+FAR = 4 << 20
+"""Bytes of a table beyond the caches of one processor."""
+
+
 @dataclass(frozen=True)
 class GatherOp(IndexOp):
     """The base of the three: what they share is the call of ``lax.gather``."""
@@ -81,6 +85,21 @@ class Gather(GatherOp):
         after = axis + indices.ndim - batch  # where the axes behind the gathered one begin in the result
         offset_dims = (*range(batch, axis), *range(after, after + x.ndim - axis - 1))
         return self.read(x, indices[..., None], offset_dims, tuple(range(batch)))
+
+    def lower_beside_check(self, *operands: jax.Array) -> jax.Array:
+        """All axes before the gathered one as batch axes.
+
+        XLA's CPU compiler reads slices that extend over them in another order of axes, and copies the result once more where
+        the program has several. Gradients would be slower than that of ``lower``, and so are single elements of a table that
+        no cache holds.
+        """
+        x, indices = operands
+        axis, batch = self.resolved(x.shape, indices.shape)
+        if axis == x.ndim - 1 and x.nbytes > FAR:
+            return super().lower_beside_check(x, indices)
+        shape = (*x.shape[:axis], *indices.shape[batch:])
+        spread = lax.broadcast_in_dim(indices, shape, (*range(batch), *range(axis, len(shape))))
+        return Gather(axis, axis, out_of_bounds="unchecked", negative_indices=self.negative_indices).lower(x, spread)
 
 
 @dataclass(frozen=True)
