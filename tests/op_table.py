@@ -1,7 +1,7 @@
 """The table that drives every operation's tests: one row for each behaviour, with its definition in NumPy.
 
 A row says how a user writes the operation, what NumPy answers, and on which inputs; ``test_every_op.py`` runs each row through
-all checks.
+all checks, some of them in the long suite where another row has the same operations.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from bnnsgraph.graph import Argument, Constant, Op
 from tests.op_table import OpCase, rows
 
 ROWS = rows()
-each_row = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
@@ -88,6 +87,33 @@ def recorded(name: str, wide: bool, flexible: bool = False) -> Recorded | None:
     return Recorded(row, dtypes, flexible) if dtypes else None
 
 
+def further() -> set[str]:
+    """Rows whose operations all stand in rows before them: another behaviour of the same operations.
+
+    Their values and gradients are compared like all others; their 64-bit types, flexible sizes and runs op by op are part of
+    the long suite.
+    """
+    seen: set[type[Op]] = set()
+    names: set[str] = set()
+    for row in ROWS:
+        operations = {type(node.op) for node in Recorded(row, list(row.dtypes[:1]), sets=1).graph.nodes}
+        if operations <= seen:
+            names.add(row.name)
+        seen |= operations
+    return names
+
+
+FURTHER = further()
+
+
+def marked(row: OpCase) -> Any:
+    """The row as a parameter, in the long suite if it is a further one."""
+    return pytest.param(row, marks=[pytest.mark.long] if row.name in FURTHER else [], id=row.name)
+
+
+each_row = pytest.mark.parametrize("row", [marked(row) for row in ROWS])
+
+
 def compare(row: OpCase, got: np.ndarray, wanted: np.ndarray, dtype: DType) -> None:
     assert got.shape == wanted.shape
     found = as_dtype(got.dtype)
@@ -108,8 +134,19 @@ def compare(row: OpCase, got: np.ndarray, wanted: np.ndarray, dtype: DType) -> N
     )
 
 
-@each_row
-@pytest.mark.parametrize("wide", [False, True], ids=["32bit", "64bit"])
+@pytest.mark.parametrize(
+    ("row", "wide"),
+    [
+        pytest.param(
+            row,
+            wide,
+            marks=[pytest.mark.long] if wide and row.name in FURTHER else [],
+            id=f"{'64bit' if wide else '32bit'}-{row.name}",
+        )
+        for wide in (False, True)
+        for row in ROWS
+    ],
+)
 def test_values_and_specs(row: OpCase, wide: bool) -> None:
     """Values against NumPy in every dtype and on every input set; each operation's rule against ``jax.eval_shape``."""
     case = recorded(row.name, wide)
