@@ -90,7 +90,7 @@ def recorded(name: str, wide: bool, flexible: bool = False) -> Recorded | None:
 def further() -> set[str]:
     """Rows whose operations all stand in rows before them: another behaviour of the same operations.
 
-    Their values and gradients are compared like all others; their 64-bit types, flexible sizes and runs op by op are part of
+    Their values are compared like all others; their 64-bit types, gradients, flexible sizes and runs op by op are part of
     the long suite.
     """
     seen: set[type[Op]] = set()
@@ -207,7 +207,7 @@ def test_flexible_sizes(row: OpCase) -> None:
         assert all(size == actual or not isinstance(size, int) for size, actual in zip(promised, got.shape, strict=True))
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.gradient], ids=[row.name for row in ROWS if row.gradient])
+@pytest.mark.parametrize("row", [marked(row) for row in ROWS if row.gradient])
 def test_gradient(row: OpCase) -> None:
     """The gradient against central differences in float64, on the first input set."""
     rng = seed(row)
