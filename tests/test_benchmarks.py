@@ -11,16 +11,16 @@ import pytest
 
 import bnnsgraph as bg
 from tests.benchmarks import __main__ as command
-from tests.benchmarks import calls, comparing, gathering, growth, listings, peers, recording, rendering, timing
+from tests.benchmarks import calls, comparing, gathering, growth, listings, peers, recording, rendering, scattering, timing
 from tests.benchmarks.cases import Case
 from tests.benchmarks.timing import BARE, LIMIT, OURS, Row
 
 TINY = [
     gathering.rows(4, 6, 10, dtype=np.int64),
     gathering.points((4, 5, 3), 2, 6),
-    gathering.scatter_rows(bg.ScatterMode.MAXIMUM, "repeated", 10, 6, 4),
-    gathering.bag("mean", 3, 2, 4),
-    gathering.gradient("repeated", 10, 6, 4),
+    scattering.scatter_rows(bg.ScatterMode.MAXIMUM, "repeated", 10, 6, 4),
+    scattering.bag("mean", 3, 2, 4),
+    scattering.gradient("repeated", 10, 6, 4),
     listings.best(20, 3),
     next(calls.cases()),
 ]

@@ -17,7 +17,7 @@ from tests.benchmarks import comparing, peers, rendering
 from tests.benchmarks.timing import CLOCK, Row, table
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("gathering", "programs", "starting", "recording", "calls", "growth")
+SUITES = ("gathering", "programs", "starting", "recording", "calls", "growth", "rewrites")
 """Modules of this folder, each with ``run(quick) -> list[Row]``."""
 
 

@@ -6,10 +6,12 @@ own.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +71,8 @@ def peaks(curve: str, number: int) -> dict[str, int]:
     found: dict[str, int] = {}
     for who, call in calls(curve, number).items():
         settle(call())
+        gc.collect()
+        time.sleep(0.1)  # until JAX has let go of the result
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
         before = resident("VmRSS")
         settle(call())

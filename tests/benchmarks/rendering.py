@@ -27,7 +27,8 @@ equal and after a warm-up. They take turns in rounds; a figure is the median of 
 Ratios are taken round by round: our time divided by theirs, so that less than 1 is faster. NumPy's gathers, ONNX Runtime and
 OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays. `bnnsgraph` checks run-time indices,
 "unchecked" trusts them, and so do `jax.jit`, written by hand, and OpenVINO. OpenVINO runs in float32. `{limit}` copies the
-output once, which is the limit and not a peer.
+output once, which is the limit and not a peer. `torch.compile` is left out: it needs a C++ compiler, and tens of seconds for a
+program.
 """
 NUMBERED = re.compile(r"(.+): ([\d,]+)")
 COLOURS = ("#0969da", "#8c959f", "#bc4c00", "#2da44e", "#8250df", "#bf3989", "#6e7781")

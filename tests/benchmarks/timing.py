@@ -74,6 +74,8 @@ class Clock:
 
 CLOCK = Clock()
 FEWEST, MOST = 5, 15  # rounds
+SLOW = 5.0
+"""Seconds: what takes longer than this is run once more after the answers are compared, and has no ratio."""
 
 
 def settle(result: Any) -> Any:
@@ -135,6 +137,10 @@ def side_by_side(
         start = time.perf_counter()
         settle(function())
         once[who] = max(time.perf_counter() - start, 1e-7)
+    slow = [who for who, spent in once.items() if spent > SLOW and who != OURS]
+    rows = [Row(case, who, once[who], once[who], once[who], 1) for who in slow]
+    functions = {who: function for who, function in functions.items() if who not in slow}
+    once = {who: once[who] for who in functions}
     fewest = min(FEWEST, rounds)
     fitting = int(seconds * len(functions) / sum(once.values()))
     rounds = fewest if CLOCK.late else max(fewest, min(rounds, fitting))
@@ -148,7 +154,6 @@ def side_by_side(
                 settle(function())
             samples[who].append((time.perf_counter() - start) / counts[who])
     ours = samples.get(OURS)
-    rows: list[Row] = []
     for who, times in samples.items():
         low, middle, high = quartiles(times)
         ratio = None if ours is None else quartiles(np.divide(ours, times))
