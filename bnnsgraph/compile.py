@@ -15,7 +15,7 @@ from bnnsgraph.errors import ParameterError
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
-from bnnsgraph.placement import Placement, placement, platform
+from bnnsgraph.placement import Placement, placement, platform, whole_beyond
 from bnnsgraph.xla import jax, jnp
 
 
@@ -90,6 +90,7 @@ def walk(
 
 def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any], checked: bool, visit: Visit | None) -> Outcome:
     sizes = graph.solve([array.shape for array in arrays])
+    keep_whole = whole_beyond(graph)
     values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
     flags: list[Any] = []
     for node in graph.nodes:
@@ -104,6 +105,9 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
         op = node.op
         try:
             op = settled(node, sizes, lambda value: values[value.node][value.index].shape)
+            limits = op.spread_axes if keep_whole else None
+            if keep_whole and limits:
+                operands = [keep_whole(array, limit) for array, limit in zip(operands, limits, strict=False)]
             with _scope(graph, node):
                 if checked and isinstance(op, CheckedOp) and op.needs_check:
                     flags.append(op.failed(*operands))
@@ -111,6 +115,8 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
                     lowered = (op.lower_beside_check if on_cpu else op.assume_checked().lower)(*operands)
                 else:
                     lowered = op.lower(*operands)
+            if keep_whole and limits:
+                lowered = keep_whole(lowered, limits[-1])
         except Exception as error:
             error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
             if any(map(_is_explicit, operands)):

@@ -45,6 +45,11 @@ class Op:
     infer: ClassVar[Callable[..., TensorSpec | tuple[TensorSpec, ...]]]
     lower: ClassVar[Callable[..., Any]]
 
+    @property
+    def spread_axes(self) -> tuple[int, ...] | None:
+        """How many leading axes of each operand and of the result may be spread over a mesh; None where all may."""
+        return None
+
     sizes_only: ClassVar[bool] = False
     """Whether the result follows from the sizes of the operands, whatever their elements."""
 

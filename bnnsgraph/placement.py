@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -152,6 +152,25 @@ def placement(graph: Graph, constants: Sequence[Node]) -> Placement | None:
         tuple(found.get(_name(node), whole) for node in constants),
         tuple(found.get(name) for name in names[1]),
     )
+
+
+def whole_beyond(graph: Graph) -> Callable[[Any, int], Any] | None:
+    """``f(array, n)`` leaves the first n axes of an array to XLA and has the others whole on every device.
+
+    None where there is nothing to spread over, or one axis alone, or the caller's mesh is manual or explicit.
+    """
+    if graph.options.mesh is None:
+        return None
+    mesh, around = _mesh(graph.options.mesh), jax.sharding.get_abstract_mesh()
+    if sum(size > 1 for size in mesh.shape.values()) < 2 or around.manual_axes or around.explicit_axes:
+        return None
+
+    def kept(array: Any, count: int) -> Any:
+        open_axes = [jax.sharding.PartitionSpec.UNCONSTRAINED] * min(count, array.ndim)
+        spec = jax.sharding.PartitionSpec(*open_axes, *[None] * (array.ndim - len(open_axes)))
+        return jax.lax.with_sharding_constraint(array, jax.sharding.NamedSharding(mesh, spec))
+
+    return kept
 
 
 def platform(graph: Graph) -> str:

@@ -64,14 +64,14 @@ def meet(process: int | None, port: int) -> None:
         jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=process)
 
 
-def failures(*modules: str) -> Mapping[str, str]:
-    """Run the modules' functions whose names begin with ``check_`` on 8 devices: what failed, with its traceback."""
-    return _failed(run_together([["tests.devices", *modules]], 8))
+def failures(*modules: str, prefix: str = "check_", processes: int = 1) -> Mapping[str, str]:
+    """Run the modules' functions whose names begin so on 8 devices: what failed, with its traceback.
 
-
-def failures_of_two_processes(*modules: str) -> Mapping[str, str]:
-    """The same for those whose names begin with ``both_``: two processes with 4 devices each run them together."""
-    return _failed(run_together([["tests.devices", *modules, *arguments] for arguments in meeting(2)], 4))
+    Two processes have 4 of the devices each, and run the functions together.
+    """
+    command = ["tests.devices", *modules, "--prefix", prefix]
+    commands = [command] if processes == 1 else [[*command, *arguments] for arguments in meeting(processes)]
+    return _failed(run_together(commands, 8 // processes))
 
 
 def _failed(lines: Sequence[str]) -> Mapping[str, str]:
@@ -85,6 +85,7 @@ def main() -> None:
     """Run the checks; tracebacks as JSON in the last line, seconds on the standard error."""
     parser = argparse.ArgumentParser(prog="python -m tests.devices", description=__doc__)
     parser.add_argument("modules", nargs="+")
+    parser.add_argument("--prefix", default="check_")
     parser.add_argument("--process", type=int)
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
@@ -93,11 +94,11 @@ def main() -> None:
     meet(options.process, options.port)
     importlib.import_module("tests.conftest")  # as strict as the tests
     warnings.simplefilter("error")
-    prefix = "check_" if options.process is None else "both_"
     found: dict[str, str] = {}
     for module in options.modules:
-        checks = {name: check for name, check in vars(importlib.import_module(module)).items() if name.startswith(prefix)}
-        assert checks, f"{module} has no checks"
+        namespace = vars(importlib.import_module(module))
+        checks = {name: check for name, check in namespace.items() if name.startswith(options.prefix)}
+        assert checks, f"{module} has no {options.prefix}"
         for name, check in checks.items():
             start = time.perf_counter()
             try:

@@ -16,9 +16,10 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import bnnsgraph as bg
+from bnnsgraph.dtypes import as_dtype
 from tests.benchmarks.collectives import Collective, collectives, compiled_text
 from tests.benchmarks.scaling import figures
-from tests.devices import failures, failures_of_two_processes
+from tests.devices import failures
 
 RNG = np.random.default_rng(7)
 TABLE = RNG.normal(size=(64, 4)).astype(np.float32)
@@ -397,6 +398,64 @@ def both_state_over_two_processes() -> None:
     assert not state.is_deleted()
 
 
+# Run on 6 of 8 devices, and long
+
+
+def table_of_operations_over_two_axes() -> None:
+    """Every row of the op table, each argument spread as far as it divides: to the bit, floats within the row's bound."""
+    from tests.test_every_op import compare
+    from tests.test_platforms import Table, one_of_at_most_32_bits
+
+    table = Table(one_of_at_most_32_bits)
+    mesh = Mesh(np.array(jax.devices()[:6]).reshape(2, 3), ("two", "three"))
+    shardings: dict[str, P] = {}
+    for number, array in enumerate(table.arrays):
+        axes, parts = ["two", "three"], []
+        for size in array.shape:
+            part = next((axis for axis in axes if size and size % mesh.shape[axis] == 0), None)
+            parts.append(part)
+            axes = [axis for axis in axes if axis != part]
+        if any(parts):
+            shardings[f"a{number}"] = P(*parts)
+    assert len(shardings) > 0.9 * len(table.arrays)
+    got = bg.Context(bg.placed(table.context.graph, mesh=mesh, shardings=shardings), compile_now=False)(*table.arrays)
+    for row, name, wanted in zip(table.rows, got._fields, table.context(*table.arrays), strict=True):
+        compare(row, np.asarray(getattr(got, name)), np.asarray(wanted).astype(np.float64), as_dtype(wanted.dtype))
+
+
+def table_of_convolutions_and_gradients_over_two_axes() -> None:
+    """XLA counts sums twice where windows or groups are spread over one axis of several, unless they are kept whole."""
+    mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("p", "q"))
+    x, single = RNG.normal(size=(4, 4, 8, 8)).astype(np.float32), RNG.normal(size=(4, 4, 2, 2)).astype(np.float32)
+    for method, weight, options in (
+        ("conv", single, {"strides": [1, 1], "padding": bg.ConvolutionPadding.SAME}),
+        ("conv", single[:, :2], {"strides": [1, 1], "padding": bg.ConvolutionPadding.SAME, "group_count": 2}),
+        ("conv_transpose", single, {"strides": [2, 2]}),
+    ):
+
+        def block(b: bg.Builder, method: str = method, weight: Any = weight, options: Any = options) -> Any:
+            tensors = b.argument("x", bg.Float32, x.shape), b.argument("w", bg.Float32, weight.shape)
+            return {"y": getattr(tensors[0], method)(tensors[1], **options)}
+
+        def loss(function: Any) -> Any:
+            return jax.jit(jax.grad(lambda x, w: (function(x, w) ** 2).sum(), (0, 1)))
+
+        graph = bg.make_context(block).graph
+        wanted = bg.Context(graph)(x, weight), *loss(bg.Context(graph).function)(x, weight)
+        for shardings in (
+            {"x": P(None, "p"), "w": P(None, None, None, "q")},
+            {"x": P(None, None, "p"), "w": P(None, "q")},
+            {"x": P(None, None, None, "p"), "w": P("p", None, "q"), "y": P(None, "q")},
+            {"x": P(None, "q"), "w": P("p"), "y": P("p", None, None, "q")},
+            {"x": P("p"), "w": P("q"), "y": P("p", "q")},
+        ):
+            context = bg.Context(bg.placed(graph, mesh=mesh, shardings=shardings))
+            for got, expected in zip(
+                (context(x, weight), *loss(context.function)(x, weight)), wanted, strict=True
+            ):  # sums of at most 256 products in float32
+                np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
 def report(found: Mapping[str, str]) -> str:
     return "\n".join(f"{name}\n{text}" for name, text in found.items())
 
@@ -409,7 +468,13 @@ def test_eight_devices() -> None:
 
 @pytest.mark.long
 def test_two_processes() -> None:
-    found = failures_of_two_processes("tests.test_sharding")
+    found = failures("tests.test_sharding", prefix="both_", processes=2)
+    assert not found, report(found)
+
+
+@pytest.mark.long
+def test_every_operation_over_two_axes() -> None:
+    found = failures("tests.test_sharding", prefix="table_")
     assert not found, report(found)
 
 

@@ -66,6 +66,11 @@ class Convolution(Op):
             require_equal_size(bias.shape[0], channels, "the size of bias and the number of output channels")
         return x.with_shape((x.shape[0], channels, *self.sizes(x, self.extents(weight.shape))))
 
+    @property
+    def spread_axes(self) -> tuple[int, ...]:
+        """XLA 0.10 to 0.12 count sums twice where windows, or groups, are spread over one of several axes of a mesh."""
+        return (2, 2, 1, 2) if self.group_count == 1 else (0, 0, 0, 0)
+
     def channels(self, x: Shape, weight: Shape) -> Dimension:
         """The number of output channels; refuses channels that do not fit."""
         raise NotImplementedError
