@@ -218,7 +218,7 @@ class Program:
 
     def modes(self) -> contextlib.AbstractContextManager[object]:
         """The modes of JAX under which the program is compiled and run, outside of any transformation."""
-        if self.placement is None:
+        if self.placement is None or self.placement.mesh is None:
             return x64(self.graph)
         stack = contextlib.ExitStack()
         stack.enter_context(x64(self.graph))
