@@ -230,3 +230,19 @@ def test_a_checked_function_without_checks_and_state() -> None:
         error, result = checked(np.array([2**40, 0, 0]), np.array([0, 2], np.uint8))
         assert (error.get(), result.highest.item(), result.counts.tolist()) == (None, 2**40 + 1, [2**40 + 1, 0, 1])
         assert message(checked(np.array([2**40, 0, 0]), np.array([0, 3], np.uint8))).startswith("Scatter(")
+
+
+@pytest.mark.parametrize("use_single_thread", [False, True])
+def test_a_context_that_has_run_may_be_called_in_a_transformation(use_single_thread: bool) -> None:
+    """Its checks cannot raise there: it is ``function``, whether its program is compiled already or not."""
+    options = bg.CompileOptions(use_single_thread=use_single_thread)
+    context = bg.make_context(
+        lambda b: b.argument("table", bg.Float32, [5, 2]).gather(b.argument("index", bg.Int32, [2]), axis=0), options=options
+    )
+    table, index = jax.numpy.arange(10, dtype=np.float32).reshape(5, 2), np.array([1, 4], np.int32)
+    expected = np.asarray(context(table, index))
+    np.testing.assert_array_equal(jax.jit(lambda table, index: context(table, index))(table, index), expected)
+    gradient = jax.grad(lambda table: context(table, index).sum())(table)
+    np.testing.assert_array_equal(gradient, [[0, 0], [1, 1], [0, 0], [0, 0], [1, 1]])
+    with pytest.raises(bg.IndexOutOfBoundsError):
+        context(table, index + 1)
