@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.benchmarks import comparing, peers, rendering
 from tests.benchmarks.timing import CLOCK, Row, table
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("gathering", "programs", "starting", "recording", "calls", "growth", "rewrites")
+SUITES = ("gathering", "programs", "rewrites", "starting", "recording", "calls", "growth")
 """Modules of this folder, each with ``run(quick) -> list[Row]``."""
 
 
@@ -35,21 +36,25 @@ def machine() -> dict[str, Any]:
     }
 
 
-def taken(suites: Sequence[str], quick: bool) -> dict[str, Any]:
-    """The figures of the suites, printed as they come, as a document for a JSON file."""
+def taken(suites: Sequence[str], quick: bool, keep: Path | None) -> dict[str, Any]:
+    """The figures of the suites, printed and kept as they come, as a document for a JSON file."""
     document: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "command": f"python -m tests.benchmarks {' '.join(sys.argv[1:])}".strip(),
         "machine": machine(),
+        "notes": [],
+        "rows": [],
     }
-    rows: list[dict[str, Any]] = []
     for name in suites:
+        start = time.monotonic()
         found = importlib.import_module(f"tests.benchmarks.{name}").run(quick)
-        print(table(found), end="\n\n", flush=True)
-        rows += [{"suite": name, **row.as_dict()} for row in found]
-    notes = [*peers.NOTES.values(), *(f"{case} is left out: the time was over" for case in CLOCK.left_out)]
-    print("\n".join(notes))
-    return {**document, "notes": notes, "rows": rows}
+        print(f"{table(found)}\n{name} took {time.monotonic() - start:.0f} s\n", flush=True)
+        document["rows"] += [{"suite": name, **row.as_dict()} for row in found]
+        document["notes"] = [*peers.NOTES.values(), *(f"{case} is left out: the time was over" for case in CLOCK.left_out)]
+        if keep is not None:
+            keep.write_text(json.dumps(document, indent=1) + "\n")
+    print("\n".join(document["notes"]))
+    return document
 
 
 def rows_of(document: Mapping[str, Any]) -> list[Row]:
@@ -97,9 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document = json.loads(options.taken.read_text())
     else:
         CLOCK.start(options.minutes)
-        document = taken(options.suites or SUITES, options.quick)
-    if options.json:
-        options.json.write_text(json.dumps(document, indent=1) + "\n")
+        document = taken(options.suites or SUITES, options.quick, options.json)
     return report(options.compare, document) if options.compare else 0
 
 
