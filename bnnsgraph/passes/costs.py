@@ -1,69 +1,102 @@
 """What an operation and a selection cost, as far as it decides whether to change their order.
 
-The unit is one element read or written. A processor does some eight multiplications and additions in that time. Elements that
-stand alone in memory take three times as long to select as whole rows.
+The unit is one element read in a row. A processor does some sixteen multiplications and additions in that time. Elements that
+stand alone take three times as long to select as whole rows, and each row of a tensor that no cache holds has to be waited for.
+The figures are such that a change that would make a program slower is left, at the price of some that would not: they were
+taken with random indices on two cores, where the cheapest work stands against the dearest selection.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from bnnsgraph.graph import Node, Op
+from bnnsgraph.graph import Op
 from bnnsgraph.ops.activation import PReLU
 from bnnsgraph.ops.arithmetic import Arithmetic, FusedMultiplyAdd, Negate
 from bnnsgraph.ops.attention import ScaledDotProductAttention
+from bnnsgraph.ops.axiswise import CumulativeSum, Exponential
 from bnnsgraph.ops.casting import Cast
 from bnnsgraph.ops.comparison import Compare, Logic, Not, Select
 from bnnsgraph.ops.convolution import Convolution
 from bnnsgraph.ops.einsum import Einsum, read
 from bnnsgraph.ops.elementwise import FloatTest
+from bnnsgraph.ops.gathering import GatherOp
 from bnnsgraph.ops.linear import Linear, MatMul
-from bnnsgraph.ops.movement import Reshape, Squeeze, Transpose, Unsqueeze
-from bnnsgraph.ops.normalization import BatchNorm
+from bnnsgraph.ops.movement import Concatenate, Reshape, Squeeze, Transpose, Unsqueeze
+from bnnsgraph.ops.normalization import BatchNorm, RMSNorm, Standardize
 from bnnsgraph.ops.rearrangement import BandPart, BroadcastTo, OneHot, Reverse, Tile
+from bnnsgraph.ops.sorting import Ordering
 from bnnsgraph.ops.unary import Unary
-from bnnsgraph.passes.regions import Pick, Rows
+from bnnsgraph.passes.regions import Part, Pick, Region, kept
 from bnnsgraph.spec import Shape, is_static
 
-PRODUCTS_PER_ELEMENT = 8
-ROW = 8
+PRODUCTS_PER_ELEMENT = 16
+ROW = 16
 """From this many elements on, a row is copied as one piece."""
+FAR = 1 << 20
+"""Elements of a tensor from which on rows come from memory."""
+WAIT = 400
+"""What a row from memory costs before its first element is there."""
 
 
-def is_gain(node: Node, axis: int, pick: Pick, places: Sequence[int | None]) -> bool:
-    """Whether it costs less to select from the operands, at ``places``, than from the results of the node.
+def is_gain(
+    op: Op, group: Region, places: Sequence[tuple[int, ...]], operands: Sequence[Shape], results: Sequence[Shape]
+) -> bool:
+    """Whether it costs less to select from the operands than from the results of an operation.
 
     Without known sizes one position of many is a gain, and nothing else is.
+
+    Args:
+        op: the operation.
+        group: picks of the results' axes that go together.
+        places: the axes of each operand on which they would be made instead.
+        operands: the operands' shapes, as far as other picks have made them smaller.
+        results: the results' shapes, in the same way.
     """
-    shapes = [value.spec.shape for value in node.inputs] + [spec.shape for spec in node.outputs]
-    if not all(map(is_static, shapes)) or not isinstance(pick.count, int):
-        return pick.count == 1
-    kept = pick.count / cast(int, node.outputs[0].shape[axis])
-    work = sum(map(_count, shapes)) + _products(node) / PRODUCTS_PER_ELEMENT
-    before = sum(kept * _count(spec.shape) * _each(spec.shape, axis, pick) for spec in node.outputs)
-    operands = zip(node.inputs, places, strict=True)
-    after = sum(
-        kept * _count(value.spec.shape) * _each(value.spec.shape, place, pick) for value, place in operands if place is not None
+    part = kept(group, results[0])
+    if not all(map(is_static, (*operands, *results))) or part >= 1:
+        return group[-1][1].count == 1
+    axis, pick = group[-1]
+    work = WORK.get(_kind(op, WORK), 1) * (sum(map(_count, results)) + _read(op, operands)) + _products(
+        op, operands, results[0]
     )
-    return (1 - kept) * work + before >= after
+    before = sum(_selecting(part, shape, axis, pick) for shape in results)
+    after = sum(_selecting(part, shape, own[-1], pick) for shape, own in zip(operands, places, strict=True) if own)
+    return (1 - part) * work + before >= READS.get(_kind(op, READS), 1) * after
+
+
+def is_row_cheaper(count: int, width: int) -> bool:
+    """Whether reading one row costs no more than its product with ``count`` numbers, which are computed for it."""
+    return count * (1 + width / PRODUCTS_PER_ELEMENT) >= width * (2 if width >= ROW else 6)
 
 
 def _count(shape: Shape) -> int:
     return math.prod(cast("tuple[int, ...]", shape))
 
 
-def _each(shape: Shape, axis: int, pick: Pick) -> int:
-    """What selecting one element costs: a read and a write."""
-    return 6 if isinstance(pick, Rows) and _count(shape[axis + 1 :]) < ROW else 2
+def _read(op: Op, operands: Sequence[Shape]) -> int:
+    """The elements that an operation reads: of a gather, the indices, as what it reads of its table counts as written."""
+    return sum(map(_count, operands[1:] if isinstance(op, GatherOp) else operands))
 
 
-def _products(node: Node) -> int:
-    for kind, count in PRODUCTS.items():
-        if isinstance(node.op, kind):
-            return count(node.op, [value.spec.shape for value in node.inputs], node.outputs[0].shape)
-    return 0
+def _selecting(part: float, shape: Shape, axis: int, pick: Pick) -> float:
+    """What selecting a part of an axis costs: for each element a read and a write."""
+    count, row = _count(shape), _count(shape[axis + 1 :])
+    if isinstance(pick, Part):
+        return part * count * 2
+    return part * count * (2 if row >= ROW else 6) + (part * count / max(row, 1) * WAIT if count > FAR else 0)
+
+
+def _kind(op: Op, table: Mapping[type[Op], Any]) -> type[Op]:
+    """The class of the operation, or its base, that the table has."""
+    return next((kind for kind in type(op).__mro__ if kind in table), Op)
+
+
+def _products(op: Op, operands: Sequence[Shape], result: Shape) -> float:
+    count = PRODUCTS.get(_kind(op, PRODUCTS))
+    return 0 if count is None else count(op, operands, result) / PRODUCTS_PER_ELEMENT
 
 
 def _inner(op: Any, left: Shape) -> int:
@@ -88,6 +121,19 @@ PRODUCTS: dict[type[Op], Callable[[Any, Sequence[Shape], Shape], int]] = {
     Convolution: lambda op, operands, result: _count(result) * _count(operands[1][1:]),
 }
 """Multiplications of an operation for the shapes of its operands and of its result."""
+
+WORK: dict[type[Op], int] = {
+    Concatenate: 4,
+    CumulativeSum: 8,
+    Exponential: 4,
+    Ordering: 16,
+    Standardize: 3,
+    RMSNorm: 3,
+}
+"""What an operation does with each element that it reads or writes, where that is more than reading or writing it."""
+
+READS: dict[type[Op], int] = {Exponential: 2, Standardize: 2, RMSNorm: 2}
+"""How often an operation reads its operand; XLA selects again each time."""
 
 FUSED = (
     Arithmetic, BandPart, BatchNorm, BroadcastTo, Cast, Compare, FloatTest, FusedMultiplyAdd, Logic, Negate, Not, OneHot, PReLU,

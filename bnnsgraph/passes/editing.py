@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from bnnsgraph.dtypes import Integer, as_dtype
 from bnnsgraph.elements import settled
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
 from bnnsgraph.indices import count_from_front
-from bnnsgraph.ops.gathering import Gather
+from bnnsgraph.ops.gathering import Gather, GatherOp
 from bnnsgraph.ops.movement import Reshape, ReshapeTo
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.origin import Origin
@@ -38,10 +39,11 @@ class Rewrite(NamedTuple):
     saved: int | None = 0
 
     def __str__(self) -> str:
-        fewer = "" if self.saved is None or not self.saved else f"; {self.saved:,} elements fewer"
-        steps = ", ".join(f"{name} ({origin.place})" for name, origin in self.through[:8])
-        more = f" and {len(self.through) - 8} more" if len(self.through) > 8 else ""
-        return f"{self.origin.place}: {self.what}{f' {steps}{more}' if steps else ''}{fewer}"
+        steps = [(place, [name for name, _ in run]) for place, run in groupby(self.through, lambda step: step[1].place)]
+        lines = [f"{', '.join(_few(names))} ({place})" for place, names in steps]
+        shown = ", ".join(_few(lines))
+        fewer = f"; {self.saved:,} elements fewer to compute" if self.saved else ""
+        return f"{self.origin.place}: {self.what}{f' {shown}' if shown else ''}{fewer}"
 
 
 class Rewrites(tuple[Rewrite, ...]):
@@ -204,4 +206,9 @@ def _folded(op: Op, inputs: Sequence[Value]) -> np.ndarray[Any, Any] | None:
 
 def label(op: Op) -> str:
     """The operation as a record shows it: a gather without its rule for indices, which another pass may have split off."""
-    return f"{type(op).__name__}(axis={op.axis})" if isinstance(op, Gather) else str(op)
+    return str(replace(op, out_of_bounds="raise", negative_indices="from_end")) if isinstance(op, GatherOp) else str(op)
+
+
+def _few(parts: Sequence[str], most: int = 8) -> list[str]:
+    """The first of many, and how many more there are."""
+    return [*parts[:most], *([f"{len(parts) - most:,} more"] if len(parts) > most else [])]

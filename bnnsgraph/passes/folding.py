@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,28 +14,36 @@ from bnnsgraph.graph import Constant, Node, Op, Value
 from bnnsgraph.indices import count_from_front
 from bnnsgraph.ops.casting import Cast
 from bnnsgraph.ops.comparison import Select
-from bnnsgraph.ops.gathering import Gather
+from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND
 from bnnsgraph.ops.linear import MatMul
-from bnnsgraph.ops.movement import TensorShape
-from bnnsgraph.ops.rearrangement import OneHot
+from bnnsgraph.ops.movement import Reshape, TensorShape
+from bnnsgraph.ops.rearrangement import BroadcastTo, OneHot, Split
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.options import Fill
+from bnnsgraph.passes.costs import is_row_cheaper
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
 from bnnsgraph.passes.regions import WHOLE
-from bnnsgraph.spec import TensorSpec, is_static
+from bnnsgraph.sizes import UNKNOWN
+from bnnsgraph.spec import TensorSpec, element_count, is_static, normalize_axis
 
-Folded: TypeAlias = tuple[str, Op, tuple[Value, ...]]
-"""What was done, and the operation with its operands that does the same."""
+
+class Simpler(NamedTuple):
+    """What is done about a node: what it says, how its results are built, how many elements fewer are computed."""
+
+    what: str
+    build: Callable[[Editor], Sequence[Value]]
+    saved: int | None = 0
 
 
 def folded(draft: Draft) -> tuple[Draft, list[Rewrite]]:
     """The draft with the simpler operations."""
     fixed = {value.node for value in draft.checks}
-    found: dict[Node, Folded | None] = {}
+    read = {(value.node, value.index) for value in (*draft.roots, *(value for node in draft.nodes for value in node.inputs))}
+    found: dict[Node, Simpler] = {}
     for node in draft.nodes:
         rule = RULES.get(type(node.op))
-        simpler = rule(node.op, node.inputs) if rule is not None and node not in fixed else None
-        if simpler is not None or (isinstance(node.op, TensorShape) and is_static(node.inputs[0].spec.shape)):
+        simpler = rule(node) if rule is not None and node not in fixed else None
+        if simpler is not None and not (isinstance(node.op, Split) and _all_read(node, read)):
             found[node] = simpler
     if not found:
         return draft, []
@@ -42,55 +52,76 @@ def folded(draft: Draft) -> tuple[Draft, list[Rewrite]]:
     for node in draft.nodes:
         if node not in found:
             editor.keep(node)
-        elif simpler := found[node]:
-            what, op, operands = simpler
-            editor.put(node, editor.emit(op, [editor.new(value) for value in operands], node))
-            fewer = 0 if isinstance(op, Slice) else _one_hot_size(node)
-            records.append(Rewrite(f"{label(node.op)} {what}", node.origin, (), fewer))
-        else:
-            sizes = np.asarray(node.inputs[0].spec.shape, np.int32)
-            editor.put(node, [editor.constant(sizes, node, TensorSpec(Int32, sizes.shape))])
+            continue
+        simpler = found[node]
+        editor.put(node, simpler.build(editor))
+        if simpler.what:
+            records.append(Rewrite(f"{label(node.op)} {simpler.what}", node.origin, (), simpler.saved))
     return editor.finish(), records
 
 
-def _one_hot_size(node: Node) -> int | None:
-    """The elements of the one-hot tensor, which are not computed any more."""
-    shape = node.inputs[0].spec.shape
-    return int(np.prod(np.asarray(shape, np.int64))) if is_static(shape) else None
+def _all_read(node: Node, read: set[tuple[Node, int]]) -> bool:
+    return all((node, index) in read for index in range(len(node.outputs)))
 
 
-def _counting(op: Gather, inputs: Sequence[Value]) -> Folded | None:
+def _replaced(node: Node, what: str, op: Op, *operands: Value, saved: int | None = 0) -> Simpler:
+    """The node with another operation on old values."""
+
+    def build(editor: Editor) -> Sequence[Value]:
+        return editor.emit(op, [editor.new(value) for value in operands], node)
+
+    return Simpler(what, build, saved)
+
+
+def _counting(node: Node) -> Simpler | None:
     """A gather by constant indices that follow each other at one distance: a slice, turned round where they fall."""
-    x, indices = inputs
+    op: Any = node.op
+    x, indices = node.inputs
     constant, rank = indices.node.op, indices.spec.rank
-    axis, batch = op.resolved(x.spec.shape, indices.spec.shape)
+    axes = op.addressed(x.spec.shape, indices.spec.shape)
+    vectors = isinstance(op, GatherND)
+    batch = op.batch_dimension_count if vectors else op.resolved(x.spec.shape, indices.spec.shape)[1]
+    if not isinstance(constant, Constant) or constant.array.size == 0 or batch or len(axes) != 1 or rank - vectors > 1:
+        return None
+    axis: int = axes[0]
     size = x.spec.shape[axis]
-    if not isinstance(constant, Constant) or batch or rank > 1 or not isinstance(size, int) or constant.array.size == 0:
+    if not isinstance(size, int):
         return None
     counted, inside = count_from_front(constant.array, (size,), op.negative_indices)
-    places = np.atleast_1d(counted)
+    places = counted.reshape(-1)
     if not np.all(inside):
         return None
     first, last, step = int(places[0]), int(places[-1]), int(places[1] - places[0]) if len(places) > 1 else 1
     if step == 0 or np.any(np.diff(places) != step):
         return None
+    if len(places) == size and step == 1 and rank > vectors:
+        return Simpler("of all positions dropped", functools.partial(_same, value=x))
     stop = last + (1 if step > 0 else -1)
-    item = Span(first, stop if stop >= 0 else None, step) if rank else first
-    items = tuple(item if other == axis else WHOLE for other in range(x.spec.rank))
-    return f"made {Slice(items)}", Slice(items), (x,)
+    item = Span(first, stop if stop >= 0 else None, step) if rank - vectors else first
+    chosen = Slice(tuple(item if other == axis else WHOLE for other in range(x.spec.rank)))
+    return _replaced(node, f"made {chosen}", chosen, x)
 
 
-def _one_hot_product(op: Any, inputs: Sequence[Value]) -> Folded | None:
+def _same(editor: Editor, value: Value) -> Sequence[Value]:
+    return (editor.new(value),)
+
+
+def _one_hot_product(node: Node) -> Simpler | None:
     """``one_hot(i) @ table``: the rows of the table, and zeros where the index is outside."""
-    if op != MatMul() or len(inputs) != 2 or inputs[1].spec.rank != 2:
+    if node.op != MatMul() or len(node.inputs) != 2 or node.inputs[1].spec.rank != 2:
         return None
-    mask, table = _mask(inputs[0]), inputs[1]
+    mask, table = _mask(node.inputs[0]), node.inputs[1]
     if mask is None or not isinstance(mask.node.op, OneHot) or mask.node.op.axis not in (-1, mask.spec.rank - 1):
         return None
     if issubclass(table.spec.dtype, Floating) and not _has_plain_zeros(table):
         return None
+    depth, width = table.spec.shape
+    if not isinstance(depth, int) or not isinstance(width, int) or not is_row_cheaper(depth, width):
+        return None
     gather = Gather(0, out_of_bounds=Fill(0), negative_indices="out_of_bounds")
-    return f"with a one-hot tensor made {label(gather)}", gather, (table, mask.node.inputs[0])
+    count = element_count(mask.spec.shape)
+    what = f"with a one-hot tensor made {label(gather)}"
+    return _replaced(node, what, gather, table, mask.node.inputs[0], saved=count if isinstance(count, int) else None)
 
 
 def _mask(value: Value) -> Value | None:
@@ -116,4 +147,83 @@ def _has_plain_zeros(table: Value) -> bool:
     return isinstance(op, Constant) and bool(np.isfinite(op.array).all()) and not np.any((op.array == 0) & np.signbit(op.array))
 
 
-RULES: dict[type[Op], Callable[[Any, Sequence[Value]], Folded | None]] = {Gather: _counting, MatMul: _one_hot_product}
+def _repeating(node: Node) -> Simpler | None:
+    """A gather of elements by indices that are the same along other axes: of whole slices, as ``gather`` does it."""
+    op: Any = node.op
+    x, indices = node.inputs
+    shape, source = indices.spec.shape, indices.node
+    axis = normalize_axis(op.axis, x.spec.rank)
+    others = [other for other in range(len(shape)) if other != axis]
+    repeated = _repeated(indices)
+    batch = next((other for other in range(axis) if other in repeated), axis)
+    rest = {other for other in others if other >= batch}
+    if UNKNOWN in shape or 0 in shape or not rest <= repeated or all(shape[other] == 1 for other in rest if other > axis):
+        return None
+    if axis in repeated and shape[axis] != 1 and not isinstance(source.op, Constant):
+        return None  # the same slice several times
+    part = (*shape[:batch], shape[axis])
+    gather = Gather(axis, batch, out_of_bounds=op.out_of_bounds, negative_indices=op.negative_indices)
+
+    def build(editor: Editor) -> Sequence[Value]:
+        if isinstance(source.op, Constant):
+            places = tuple(0 if other in rest else slice(None) for other in range(len(shape)))
+            chosen = editor.constant(source.op.array[places], node, indices.spec.with_shape(part))
+        else:
+            chosen = editor.emit_one(Reshape(part), (editor.new(source.inputs[0]),), node)
+        return editor.emit(gather, (editor.new(x), chosen), node)
+
+    return Simpler(f"by repeated indices made {label(gather)}", build)
+
+
+def _repeated(value: Value) -> set[int]:
+    """The axes along which a tensor is known to repeat; among them those of size 1."""
+    op, shape = value.node.op, value.spec.shape
+    if isinstance(op, Constant) and op.array.size:
+        return {axis for axis in range(len(shape)) if (op.array == op.array.take([0], axis)).all()}
+    if isinstance(op, BroadcastTo):
+        own = value.node.inputs[0].spec.shape
+        return {axis for axis in range(len(shape)) if axis < len(shape) - len(own) or own[axis - len(shape)] == 1}
+    return set()
+
+
+def _parts(node: Node) -> Simpler | None:
+    """Parts of which some are not read, as slices: each may go its own way."""
+    op: Any = node.op
+    (x,) = node.inputs
+    axis = normalize_axis(op.axis, x.spec.rank)
+    sizes = [spec.shape[axis] for spec in node.outputs]
+    ends: list[int] = [0]
+    for size in sizes:
+        if not isinstance(size, int) or len(sizes) < 2:
+            return None
+        ends.append(ends[-1] + size)
+    spans = [Span(start, end, 1) for start, end in itertools.pairwise(ends)]
+    slices = [Slice(tuple(span if other == axis else WHOLE for other in range(x.spec.rank))) for span in spans]
+
+    def build(editor: Editor) -> Sequence[Value]:
+        return [editor.emit_one(each, (editor.new(x),), node) for each in slices]
+
+    return Simpler("made slices", build)
+
+
+def _sizes(node: Node) -> Simpler | None:
+    """The sizes of a tensor, where they are known."""
+    shape = node.inputs[0].spec.shape
+    if not is_static(shape):
+        return None
+    sizes = np.asarray(shape, np.int32)
+
+    def build(editor: Editor) -> Sequence[Value]:
+        return [editor.constant(sizes, node, TensorSpec(Int32, sizes.shape))]
+
+    return Simpler("", build)
+
+
+RULES: Mapping[type[Op], Callable[[Node], Simpler | None]] = {
+    Gather: _counting,
+    GatherND: _counting,
+    GatherAlongAxis: _repeating,
+    MatMul: _one_hot_product,
+    Split: _parts,
+    TensorShape: _sizes,
+}

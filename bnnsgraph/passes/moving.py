@@ -9,8 +9,9 @@ from __future__ import annotations
 from bnnsgraph.graph import Node, Value
 from bnnsgraph.passes.costs import is_fused
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
-from bnnsgraph.passes.plans import Plan, plan, whole
-from bnnsgraph.passes.regions import Parts, Pick, Region, Rows, common, region, saved
+from bnnsgraph.passes.plans import plan
+from bnnsgraph.passes.regions import Part, Parts, Pick, Region, Rows, common, region, saved
+from bnnsgraph.passes.work import Plan, whole
 
 
 def moved(draft: Draft) -> tuple[Draft, list[Rewrite]]:
@@ -53,12 +54,19 @@ class Mover:
             self._plans[node] = found
             for value, picks in found.wants:
                 asked[value.node] = common(asked[value.node], picks) if value.node in asked else picks
-        for node in self.draft.nodes:  # what XLA fuses with a selection behind it is not worth a second selection before it
+        for node in self.draft.nodes:
             found = self._plans.get(node)
-            if found is not None and found.picks and is_fused(node.op):
-                selected = {want for want in found.wants if want[1]}
-                if len(selected) > 1 and not any(self.accepted(value) for value, _ in selected):
-                    self._plans[node] = whole(node)
+            if found is not None and is_fused(node.op) and not self._is_worth(found):
+                self._plans[node] = whole(node)
+
+    def _is_worth(self, found: Plan) -> bool:
+        """Whether selections are worth making before an operation that XLA computes for what is selected alone.
+
+        They are when they are made earlier still. A slice of the only operand costs nothing.
+        """
+        selected = {want for want in found.wants if want[1]}
+        sliced = all(isinstance(pick, Part) for _, pick in found.picks)
+        return (sliced and len(selected) < 2) or any(self.accepted(value) for value, _ in selected)
 
     def _records(self) -> list[Rewrite]:
         """What is going to be done, in the order of the selections."""

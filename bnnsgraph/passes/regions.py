@@ -6,12 +6,13 @@ A part keeps the rank of the tensor: an index that removes an axis leaves it wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from bnnsgraph.graph import Node, Value
-from bnnsgraph.ops.gathering import Gather
-from bnnsgraph.ops.movement import Reshape
+from bnnsgraph.ops.gathering import Gather, GatherND
+from bnnsgraph.ops.indexed import IndexRule
+from bnnsgraph.ops.movement import Reshape, Unsqueeze
 from bnnsgraph.ops.slicing import Slice, Span, sliced
 from bnnsgraph.options import NegativeIndices, OutOfBounds
 from bnnsgraph.passes.editing import Editor, positions
@@ -33,7 +34,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Rows:
-    """Positions that the elements of a tensor name: those of its axes after the first ``batch``, in row-major order."""
+    """Positions that the elements of a tensor name: those of its axes after the first ``batch``, in row-major order.
+
+    Index vectors of ``depth`` components name positions of as many axes together, from axis ``batch`` on: one pick for each
+    component, on its axis. The part has all positions on the first of these axes and size 1 on the others.
+    """
 
     indices: tuple[Node, int]
     region: Region
@@ -41,8 +46,21 @@ class Rows:
     batch: int
     out_of_bounds: OutOfBounds
     negative_indices: NegativeIndices
-    count: Dimension
+    positions: Dimension
     by: Node = field(compare=False)
+    depth: int | None = None
+    """None for indices that are not vectors."""
+    component: int = 0
+
+    @property
+    def count(self) -> Dimension:
+        """The size of its axis in the part."""
+        return self.positions if self.component == 0 else 1
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of the components of a vector; none for a single axis, which may be any."""
+        return tuple(range(self.batch, self.batch + self.depth)) if self.depth is not None and self.depth > 1 else ()
 
 
 Pick: TypeAlias = Part | Rows
@@ -55,12 +73,32 @@ def region(picks: Mapping[int, Pick]) -> Region:
     return tuple(sorted(picks.items(), key=lambda pair: pair[0]))
 
 
+def joint(pick: Pick) -> tuple[int, ...]:
+    """The axes that a pick addresses together with others; none for a pick of one axis."""
+    return pick.axes if isinstance(pick, Rows) else ()
+
+
+def complete(picks: Region) -> Region:
+    """The picks without those of index vectors of which a component is missing, or stands on another axis."""
+    found = dict(picks)
+
+    def is_complete(axis: int, pick: Pick) -> bool:
+        axes = joint(pick)
+        return not axes or (axis in axes and all(_component(pick, own) == found.get(own) for own in axes))
+
+    return tuple((axis, pick) for axis, pick in picks if is_complete(axis, pick))
+
+
+def _component(pick: Pick, axis: int) -> Pick:
+    return replace(pick, component=axis - pick.batch) if isinstance(pick, Rows) else pick
+
+
 def common(one: Region, other: Region) -> Region:
     """The picks that both have."""
     if one == other:
         return one
     picks = dict(other)
-    return tuple((axis, pick) for axis, pick in one if picks.get(axis) == pick)
+    return complete(tuple((axis, pick) for axis, pick in one if picks.get(axis) == pick))
 
 
 def span_part(places: range, by: Node) -> Part:
@@ -89,6 +127,33 @@ def composed(outer: Part, inner: Part, size: Dimension) -> Part | None:
         return None
     places = positions(inner.span, size)[slice(*outer.span)]
     return span_part(places, outer.by) if places else None
+
+
+def fewer(picks: Region, shape: Shape) -> Region:
+    """The picks that are known to leave some of the positions out."""
+    return tuple((axis, pick) for axis, pick in picks if is_fewer(*_counted(axis, pick, shape)))
+
+
+def grouped(picks: Region, shape: Shape) -> list[Region]:
+    """The picks that go together, each with those it goes with; first those that leave the smallest part."""
+    found: dict[tuple[int, ...], Region] = {}
+    for axis, pick in picks:
+        axes = joint(pick) or (axis,)
+        found[axes] = (*found.get(axes, ()), (axis, pick))
+    return sorted(found.values(), key=lambda group: kept(group, shape))
+
+
+def kept(group: Region, shape: Shape) -> float:
+    """Which part of the positions is left; without known sizes, picks of one position go before others."""
+    count, size = _counted(*group[0], shape)
+    return count / size if isinstance(count, int) and isinstance(size, int) and size else float(count != 1)
+
+
+def _counted(axis: int, pick: Pick, shape: Shape) -> tuple[Dimension, Dimension]:
+    """How many positions are chosen, and of how many."""
+    if isinstance(pick, Rows) and pick.axes:
+        return pick.positions, element_count([shape[own] for own in pick.axes])
+    return pick.count, shape[axis]
 
 
 def is_fewer(count: Dimension, size: Dimension) -> bool:
@@ -121,21 +186,29 @@ class Parts:
         if spans:
             op = Slice(tuple(spans[axis].span if axis in spans else WHOLE for axis in range(value.spec.rank)))
             value = self._editor.emit_one(op, (value,), next(iter(spans.values())).by)
-        for axis, pick in picks:
-            if isinstance(pick, Rows):
-                op = Gather(axis, pick.batch, out_of_bounds=pick.out_of_bounds, negative_indices=pick.negative_indices)
-                value = self._editor.emit_one(op, (value, self._flattened(pick)), pick.by)
+        rows = tuple((axis, pick) for axis, pick in picks if isinstance(pick, Rows))
+        for (axis, pick), *_ in grouped(rows, value.spec.shape):
+            assert isinstance(pick, Rows)
+            value = self._gathered(value, axis, pick)
         return value
 
+    def _gathered(self, value: Value, axis: int, pick: Rows) -> Value:
+        rule = IndexRule(out_of_bounds=pick.out_of_bounds, negative_indices=pick.negative_indices)
+        if not pick.axes:
+            return self._editor.emit_one(Gather(axis, pick.batch, **rule), (value, self._flattened(pick)), pick.by)
+        value = self._editor.emit_one(GatherND(pick.batch, **rule), (value, self._flattened(pick)), pick.by)
+        return self._editor.emit_one(Unsqueeze(pick.axes[1:]), (value,), pick.by)
+
     def _flattened(self, pick: Rows) -> Value:
-        """Indices with one axis after the batch axes."""
+        """Indices, or index vectors, with one axis after the batch axes."""
         indices = self._indices_of(pick)
         shape = indices.spec.shape
-        if len(shape) == pick.batch + 1:
+        end = len(shape) if pick.depth is None else len(shape) - 1
+        to = (*shape[: pick.batch], element_count(shape[pick.batch : end]), *((len(pick.axes),) if pick.axes else ()))
+        if len(shape) == len(to):
             return indices
         key = indices, pick.batch
         if key not in self._flat:
-            to = (*shape[: pick.batch], element_count(shape[pick.batch :]))
             self._flat[key] = self._editor.emit_one(Reshape(to), (indices,), pick.by)
         return self._flat[key]
 

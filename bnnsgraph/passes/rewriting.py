@@ -7,8 +7,8 @@ from typing import Any
 
 from bnnsgraph.graph import CheckedOp, Graph, Value
 from bnnsgraph.ops.creation import Fill
-from bnnsgraph.ops.gathering import Gather, GatherOp
-from bnnsgraph.ops.rearrangement import OneHot
+from bnnsgraph.ops.gathering import GatherOp
+from bnnsgraph.ops.rearrangement import OneHot, Split
 from bnnsgraph.ops.slicing import Slice
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, Rewrites, drafted, finished
 from bnnsgraph.passes.folding import folded
@@ -16,7 +16,7 @@ from bnnsgraph.passes.moving import moved
 from bnnsgraph.sizes import UNKNOWN
 from bnnsgraph.spec import Shape
 
-SELECTIONS = (Gather, Slice, OneHot)
+SELECTIONS = (GatherOp, Slice, OneHot, Split)
 MOST_SWEEPS = 16
 """Each sweep moves every selection as far as it can go; a second is needed only for what the first brought together."""
 
