@@ -16,7 +16,6 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
-from bnnsgraph.passes.editing import Rewrites
 from bnnsgraph.progress import tracked
 from bnnsgraph.running import Compilation, Cost
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
@@ -24,6 +23,7 @@ from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 if TYPE_CHECKING:
     from jax.export import Exported
 
+    from bnnsgraph.passes.editing import Rewrites
     from bnnsgraph.tensor import Tensor
 
     Results = Tensor[Any] | Sequence[Tensor[Any]] | Mapping[str, Tensor[Any]]

@@ -7,12 +7,14 @@ dtype('float32')
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from bnnsgraph.errors import DTypeError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Scalar:
@@ -134,7 +136,7 @@ class Bool(Scalar):
 DType: TypeAlias = type[Scalar]
 """An element type as a value: one of the classes above."""
 
-DTypeLike: TypeAlias = npt.DTypeLike | DType
+DTypeLike: TypeAlias = "npt.DTypeLike | DType"
 """Whatever names an element type: a class above, ``np.float32``, ``"float32"``, ``np.dtype(...)``."""
 
 ALL: tuple[DType, ...] = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Generator
 from typing import Any
@@ -71,6 +70,8 @@ def _configure(settings: dict[str, Any], cache: Any) -> None:
 
 def require_writable(folder: str | os.PathLike[str]) -> None:
     """Make the folder if need be, and raise unless files can be made in it."""
+    import tempfile
+
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

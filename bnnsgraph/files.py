@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
-from pathlib import Path
 
 
 def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
@@ -15,12 +13,13 @@ def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(f"{folder}/data", b"bytes")
-    ...     Path(f"{folder}/data").read_bytes()
-    b'bytes'
+    ...     write_atomically(os.path.join(folder, "data"), b"bytes")
+    ...     os.listdir(folder)
+    ['data']
     """
-    target = Path(os.path.realpath(path))  # of a link, what it points to is replaced
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    target = os.path.realpath(path)  # of a link, what it points to is replaced
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
     try:
         with open(temporary, "xb") as file:  # with the permissions that any new file has
             for part in parts:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from bnnsgraph.drawn import Drawn
 from bnnsgraph.errors import ForeignTensorError, GraphError, ShapeError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.identity import Identified
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.origin import Origin, here
@@ -33,8 +34,8 @@ class Intent(enum.Enum):
     INPUT_OUTPUT = "input_output"
 
 
-@dataclass(frozen=True)
-class Op:
+@frozen
+class Op(Frozen):
     """An operation: its parameters, its type rule and its meaning in JAX.
 
     A subclass is a frozen dataclass whose fields are everything but the tensors. ``infer`` maps the operands' specs to the
@@ -59,15 +60,12 @@ class Op:
         return self
 
     def __str__(self) -> str:
-        shown: list[str] = []
-        for field in sorted(fields(self), key=lambda field: field.kw_only is True):  # as they are written
-            value = getattr(self, field.name)
-            if field.repr and (field.default is MISSING or value != field.default):
-                shown.append(f"{field.name}={value!r}")
+        listed = [(each, getattr(self, each.name)) for each in sorted(fields(self), key=lambda each: each.kw_only is True)]
+        shown = [f"{each.name}={value!r}" for each, value in listed if each.default is MISSING or value != each.default]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckedOp(Op):
     """An operation that a run may have to refuse because of its values, such as a gather with an index out of bounds."""
 
@@ -93,7 +91,7 @@ class CheckedOp(Op):
         return self.assume_checked().lower(*operands)
 
 
-@dataclass(frozen=True)
+@frozen
 class ShapedOp(Op):
     """An operation whose last operand's elements are sizes of the result; they follow from sizes and constants alone."""
 
@@ -102,7 +100,7 @@ class ShapedOp(Op):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Argument(Op):
     """An input of the graph."""
 
@@ -120,9 +118,12 @@ class Argument(Op):
         return f"Argument({self.name!r})"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Constant(Op):
     """An array recorded with the graph; its elements never change."""
+
+    __eq__ = object.__eq__  # arrays are not compared
+    __hash__ = object.__hash__
 
     array: np.ndarray[Any, Any]
     spec: TensorSpec
@@ -137,10 +138,9 @@ class Constant(Op):
         return jnp.asarray(self.array)
 
     def __str__(self) -> str:
-        label = f"{self.name!r}" if self.name else ""
-        if self.array.size <= 4:
-            label += f"{', ' if label else ''}{self.array.tolist()}"
-        return f"Constant({label})"
+        shown = [repr(self.name)] if self.name else []
+        shown += [str(self.array.tolist())] if self.array.size <= 4 else []
+        return f"Constant({', '.join(shown)})"
 
 
 class Node:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from bnnsgraph.dtypes import Bool, DType, Floating, Integer, Scalar, as_dtype
 from bnnsgraph.errors import DTypeError, ForeignTensorError, ShapeError, UndefinedValueError
@@ -17,6 +16,8 @@ from bnnsgraph.sizes import UNKNOWN, Dimension
 from bnnsgraph.spec import TensorSpec, element_count, row_major_stride
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from bnnsgraph.tensor import Tensor
 
 D = TypeVar("D", bound=Scalar)
@@ -175,10 +176,10 @@ def enter_constant(recorder: Recorder, values: object, dtype: DType) -> Value:
 
 # Arrays and numbers
 
-ArrayLike: TypeAlias = npt.ArrayLike
+ArrayLike: TypeAlias = "npt.ArrayLike"
 """Numbers, nested lists, NumPy arrays and JAX arrays."""
 
-Operand: TypeAlias = Handle[D] | ArrayLike
+Operand: TypeAlias = "Handle[D] | ArrayLike"
 """A tensor of one dtype, or something that becomes a constant of it (Swift ``OperationParameter``)."""
 
 Axes: TypeAlias = Sequence[int] | int

@@ -9,13 +9,14 @@ answer. Each function takes the sizes of the addressed axes: one, or one for eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from bnnsgraph.dtypes import Bool, DType, Floating, Int32, Int64, Integer, as_dtype, is_signed
 from bnnsgraph.errors import DTypeError, IndexOutOfBoundsError, ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import CheckedOp, Constant, Recorder, Value
 from bnnsgraph.options import CompileOptions, Fill, NegativeIndices, OutOfBounds
 from bnnsgraph.spec import Dimension, Shape, TensorSpec, is_static
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 INT32_MAX = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexOp(CheckedOp):
     """An operation that addresses axes of its first operand by the integers of its last."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from bnnsgraph.compile import checks, compiler_options, is_tracer, walk, x64
 from bnnsgraph.dtypes import Floating, as_dtype
 from bnnsgraph.errors import ArgumentError, ParameterError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
 from bnnsgraph.handle import as_array
 from bnnsgraph.naming import is_numbered, value_names
@@ -78,8 +78,8 @@ class Trace:
         return trace_page(self._rows(), [traced.value for traced in self], repr(self))
 
 
-@dataclass(frozen=True)
-class Difference:
+@frozen
+class Difference(Frozen):
     """How far one value is from its reference.
 
     Attributes:

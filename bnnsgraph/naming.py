@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Value
 
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z0-9])|(?<=[A-Z]{2})(?=[A-Z][a-z])|(?<=[a-z])(?=(?:ND|LSTM|K)$)")
+_WORDS = r"(?<=[a-z0-9])(?=[A-Z][a-z0-9])|(?<=[A-Z]{2})(?=[A-Z][a-z])|(?<=[a-z])(?=(?:ND|LSTM|K)$)"
 
 _SPELLED: dict[str, str] = {
     "add": "add", "sub": "subtract", "mult": "multiply", "div": "divide", "floordiv": "floordivide", "mod": "remainder",
@@ -83,7 +83,7 @@ def node_values(graph: Graph) -> dict[Node, tuple[Value, ...]]:
 
 def operation_name(node: Node) -> str:
     """The operation in snake case: ``reduce_mean``, ``gather_nd``, ``relu``."""
-    return _WORDS.sub("_", type(node.op).__name__).lower()
+    return re.sub(_WORDS, "_", type(node.op).__name__).lower()
 
 
 def is_numbered(value: Value, name: str) -> bool:

@@ -20,11 +20,11 @@ Context(data: float32[rows, columns, 4], i: int32[rows, columns, 1, 1] -> output
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bnnsgraph.dtypes import Bool
 from bnnsgraph.errors import ParameterError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeLeadingAxes(Op):
     """The first ``count`` axes as one, in row-major order: what GatherND-5 does to its batch axes."""
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from bnnsgraph.errors import ParameterError
+from bnnsgraph.frozen import Frozen, frozen
 
 if TYPE_CHECKING:
     import jax
 
 
-@dataclass(frozen=True)
-class Fill:
+@frozen
+class Fill(Frozen):
     """Out-of-bounds mode: gathered slices become ``value``."""
 
     value: float | int | bool

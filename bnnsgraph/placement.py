@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bnnsgraph.errors import ArgumentError, ParameterError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Constant, Graph, Node
 from bnnsgraph.spec import Shape, format_shape
 from bnnsgraph.xla import jax
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-@dataclass(frozen=True)
-class Placement:
+@frozen
+class Placement(Frozen):
     """One ``jax.sharding.Sharding`` an argument and a constant that is a parameter; None for an output leaves it to XLA.
 
     Attributes:
@@ -194,6 +194,8 @@ def _name(node: Node) -> str:
 def _put_by_every_process(node: Node, sharding: Any, whole: Any) -> Any:
     """The elements of a constant that every process recorded, after a look that all recorded the same."""
     elements = _elements(node)
+    import hashlib
+
     digest = np.frombuffer(hashlib.sha256(elements.tobytes()).digest(), np.int32)
     everywhere = jax.sharding.NamedSharding(whole.mesh, jax.sharding.PartitionSpec(whole.mesh.axis_names))
     rows = jax.make_array_from_callback((whole.mesh.size, digest.size), everywhere, lambda _: digest[None])

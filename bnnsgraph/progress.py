@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -16,6 +15,8 @@ PATIENCE = 2.0
 
 def is_watched() -> bool:
     """Whether there is a terminal or a notebook to draw in, and ``tqdm`` to draw with."""
+    import importlib.util
+
     if importlib.util.find_spec("tqdm") is None:
         return False
     return "ipykernel" in sys.modules or sys.stderr.isatty()
@@ -56,6 +57,8 @@ def waiting(label: str) -> Generator[None]:
 
 def _bar() -> Any:
     """The class of the bar: a widget where a notebook can show one, otherwise text. ``tqdm.auto`` warns where it cannot."""
+    import importlib.util
+
     if importlib.util.find_spec("ipywidgets") is None:
         from tqdm import tqdm
     else:

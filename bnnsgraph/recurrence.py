@@ -31,11 +31,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.sizes import Dimension
 from bnnsgraph.spec import TensorSpec, equal_size, format_shape, require_dtype, require_equal_size, require_same_dtype
@@ -172,7 +172,7 @@ def require_choices(direction: object, *activations: object) -> None:
             raise ParameterError(f"activations must be an Activation, such as Activation.TANH, got {activation!r}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Recurrent(Op):
     """The base: what all layers decide."""
 

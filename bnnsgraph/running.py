@@ -6,8 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Outcome, Program, checks, is_tracer, large_constants, x64
@@ -15,11 +14,13 @@ from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteErr
 from bnnsgraph.executables import kept_in
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
-from bnnsgraph.passes.rewriting import Rewriter
 from bnnsgraph.placement import placement
 from bnnsgraph.progress import waiting
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
 from bnnsgraph.xla import jax, jnp
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class Compilation(NamedTuple):
@@ -82,6 +83,8 @@ class Runner:
     """Compiles a graph for the sizes it meets, and runs it. Safe to use from several threads."""
 
     def __init__(self, graph: Graph) -> None:
+        from bnnsgraph.passes.rewriting import Rewriter
+
         self.graph = graph
         self.names = graph.argument_names
         self.entries: dict[Any, Entry] = {}
@@ -111,6 +114,8 @@ class Runner:
 
         Different shapes are compiled at the same time.
         """
+        from concurrent.futures import Future
+
         shapes = [tuple(shape) for shape in shapes]
         key = tuple((shape, value.spec.dtype.numpy) for shape, value in zip(shapes, self.graph.arguments, strict=True))
         program = self.placed()

@@ -9,8 +9,6 @@ written the graph: the rule of every operation runs again.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -146,6 +144,9 @@ def describe(graph: Graph) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def digest(graph: Graph) -> bytes:
     """A number of 256 bits that graphs share when all but the lines that recorded them is the same."""
+    import hashlib
+    import json
+
     description, arrays = describe(graph)
     del description["origins"]
     for node in description["nodes"]:
@@ -193,6 +194,8 @@ def _describe_options(options: CompileOptions) -> dict[str, Any]:
 
 def pickled(graph: Graph) -> tuple[str, dict[str, Array]]:
     """What a pickle of the graph holds: the same as a file."""
+    import json
+
     description, arrays = describe(graph)
     return json.dumps(description, separators=(",", ":")), arrays
 

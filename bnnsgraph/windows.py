@@ -7,10 +7,10 @@ places that it spans on an axis: ``(kernel - 1) * dilation + 1``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.sizes import Dimension
 from bnnsgraph.spec import TensorSpec, as_integer
 from bnnsgraph.xla import jax
@@ -18,8 +18,8 @@ from bnnsgraph.xla import jax
 K = TypeVar("K")
 
 
-@dataclass(frozen=True)
-class ConvolutionPadding:
+@frozen
+class ConvolutionPadding(Frozen):
     """What is added at both ends of each spatial axis (Swift ``Builder.ConvolutionPadding``, also ``Builder.PoolingPadding``).
 
     ``VALID`` adds nothing. ``SAME`` adds what makes the output ``ceil(size / stride)`` long, half of it before and half after,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import bnnsgraph as bg
+from bnnsgraph.frozen import Frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Handle
 
@@ -27,7 +28,7 @@ PATHS = {
 """Every module, named from the package on: ``spec``, ``ops.reduction``; the package itself is the empty name."""
 
 LAYERS: list[set[str]] = [
-    {"origin", "xla", "files", "memory", "identity", "swift.method", "drawn"},
+    {"origin", "xla", "files", "memory", "identity", "swift.method", "drawn", "frozen"},
     {"errors"},
     {"dtypes", "sizes", "options", "progress"},
     {"spec"},
@@ -197,6 +198,23 @@ def test_importing_and_recording_import_no_jax() -> None:
     assert (run.stdout, run.stderr) == ("[]\n", "")
 
 
+START = """
+import sys
+import numpy
+before = set(sys.modules)
+import bnnsgraph
+print(sorted(name for name in set(sys.modules) - before if name.split(".")[0] not in ("bnnsgraph", *sys.argv[1:])))
+"""
+CHEAP = ["__future__", "copy", "dataclasses", "threading", "org"]  # ``org`` is what ``copy`` of Python 3.11 looks for
+
+
+def test_the_package_starts_with_little_more_than_numpy() -> None:
+    """What takes long to import, such as ``logging`` and ``hashlib``, is imported by the functions that need it."""
+    command = [sys.executable, "-c", START, *CHEAP]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=PACKAGE.parent, timeout=120)
+    assert (run.stdout, run.stderr) == ("[]\n", "")
+
+
 def test_importing_every_module_imports_no_jax() -> None:
     names = [f"bnnsgraph.{name}".rstrip(".") for name in PATHS if name != "__main__"]
     program = f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\nprint('jax' in sys.modules)"
@@ -244,9 +262,15 @@ def test_operations_are_frozen_dataclasses() -> None:
     found = [operation for operation in operations() if "lower" in vars(operation)]
     assert len(found) > 40
     for operation in found:
-        assert "__dataclass_params__" in vars(operation), f"{operation.__name__} is not a dataclass itself"
-        assert vars(operation)["__dataclass_params__"].frozen
         assert dataclasses.is_dataclass(operation)
+        assert operation.__setattr__ is Frozen.__setattr__
+        declared = {
+            name: None
+            for base in reversed(operation.__mro__)
+            for name, annotation in vars(base).get("__annotations__", {}).items()
+            if not str(annotation).startswith("ClassVar")
+        }
+        assert [field.name for field in dataclasses.fields(operation)] == [*declared], f"{operation.__name__} is not @frozen"
     names = [operation.__name__ for operation in operations()]
     assert len(set(names)) == len(names)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle, Operand
 from bnnsgraph.ops.unary import FloatFunction
@@ -35,19 +35,19 @@ def gated(x: jax.Array, gate: Callable[[jax.Array], jax.Array], limit: float) ->
     return jnp.where(x <= -limit, 0, jnp.where(x >= limit, x, inside * gate(inside)))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReLU(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return jnp.where(x <= 0, 0, x)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReLU6(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return between(x, 0, 6)
 
 
-@dataclass(frozen=True)
+@frozen
 class LeakyReLU(FloatFunction):
     alpha: float
 
@@ -55,7 +55,7 @@ class LeakyReLU(FloatFunction):
         return jnp.where(x >= 0, x, self.alpha * x)
 
 
-@dataclass(frozen=True)
+@frozen
 class PReLU(Op):
     """A leaky ReLU with a slope for each channel, or one for all."""
 
@@ -76,7 +76,7 @@ class PReLU(Op):
         return jnp.where(wide >= 0, wide, lax.expand_dims(slope, [0]) * wide).astype(x.dtype)
 
 
-@dataclass(frozen=True)
+@frozen
 class ClampedReLU(FloatFunction):
     alpha: float
     beta: float
@@ -86,7 +86,7 @@ class ClampedReLU(FloatFunction):
         return jnp.where(sloped >= self.beta, self.beta, sloped)
 
 
-@dataclass(frozen=True)
+@frozen
 class ThresholdedReLU(FloatFunction):
     alpha: float
 
@@ -94,7 +94,7 @@ class ThresholdedReLU(FloatFunction):
         return jnp.where(x < self.alpha, 0, x)
 
 
-@dataclass(frozen=True)
+@frozen
 class ELU(FloatFunction):
     alpha: float
 
@@ -103,38 +103,38 @@ class ELU(FloatFunction):
         return jnp.where(x > 0, x, self.alpha * lax.expm1(below))
 
 
-@dataclass(frozen=True)
+@frozen
 class GELU(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return gated(x, lambda x: 0.5 * lax.erfc(-math.sqrt(0.5) * x), 40)
 
 
-@dataclass(frozen=True)
+@frozen
 class GELUTanhApproximation(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         scale = 2 * math.sqrt(2 / math.pi)  # (1 + tanh(u)) / 2 is sigmoid(2 u), without its cancellation
         return gated(x, lambda x: lax.logistic(scale * (x + 0.044715 * x * x * x)), 40)
 
 
-@dataclass(frozen=True)
+@frozen
 class GELUSigmoidApproximation(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return gated(x, lambda x: lax.logistic(1.702 * x), 750)
 
 
-@dataclass(frozen=True)
+@frozen
 class Erf(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.erf(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sigmoid(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.logistic(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class HardSigmoid(FloatFunction):
     alpha: float
     beta: float
@@ -143,19 +143,19 @@ class HardSigmoid(FloatFunction):
         return between(self.alpha * x + self.beta, 0, 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class HardSwish(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return gated(x, lambda x: (x + 3) / 6, 3)
 
 
-@dataclass(frozen=True)
+@frozen
 class SiLU(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return gated(x, lax.logistic, 750)
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaledTanh(FloatFunction):
     alpha: float
     beta: float
@@ -164,7 +164,7 @@ class ScaledTanh(FloatFunction):
         return self.alpha * lax.tanh(self.beta * x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Softplus(FloatFunction):
     alpha: float
 
@@ -172,7 +172,7 @@ class Softplus(FloatFunction):
         return self.alpha * jnp.logaddexp(x, 0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Softsign(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         size = 2.0**60  # from here on the result is 1 to the last bit, also for inf / inf

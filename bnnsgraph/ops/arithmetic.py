@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bnnsgraph.dtypes import Floating, Integer, Number
 from bnnsgraph.errors import DTypeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.spec import TensorSpec, broadcast_shapes, require_dtype, require_same_dtype
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Arithmetic(Op):
     """Two numbers of one dtype to one of the same dtype."""
 
@@ -29,25 +29,25 @@ class Arithmetic(Op):
         return x if shape is x.shape else TensorSpec(dtype, shape)
 
 
-@dataclass(frozen=True)
+@frozen
 class Add(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.add(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Subtract(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.sub(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Multiply(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.mul(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Divide(Arithmetic):
     def infer(self, x: TensorSpec, y: TensorSpec) -> TensorSpec:
         if issubclass(x.dtype, Integer):
@@ -58,38 +58,38 @@ class Divide(Arithmetic):
         return quotient(x, y)
 
 
-@dataclass(frozen=True)
+@frozen
 class FloorDivide(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         x, y = aligned(x, y)
         return jnp.floor_divide(x, kept_divisor(x, y) if jnp.issubdtype(y.dtype, jnp.floating) else y)
 
 
-@dataclass(frozen=True)
+@frozen
 class Remainder(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return jnp.remainder(*level(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Power(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return jnp.power(*level(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Maximum(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.max(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Minimum(Arithmetic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.min(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Negate(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_dtype(x, Number)
@@ -99,7 +99,7 @@ class Negate(Op):
         return lax.neg(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class FusedMultiplyAdd(Op):
     def infer(self, x: TensorSpec, y: TensorSpec, z: TensorSpec) -> TensorSpec:
         dtype = require_same_dtype(x=x, y=y, z=z)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bnnsgraph.dtypes import Bool, Floating, as_dtype
 from bnnsgraph.errors import DTypeError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle, Operand, as_array
 from bnnsgraph.spec import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaledDotProductAttention(Op):
     causal: bool = False
     scale: float | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnsgraph.dtypes import Floating, Int32, Number
 from bnnsgraph.errors import ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle
 from bnnsgraph.spec import TensorSpec, as_integer, normalize_axis, reduced, require_dtype
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class ArgExtremum(Op):
     """Where an extremum is along one axis; of several equal ones, and of several NaN, the first."""
 
@@ -62,7 +62,7 @@ class ArgExtremum(Op):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen
 class ArgMax(ArgExtremum):
     def worst(self, dtype: Any) -> Any:
         return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
@@ -71,7 +71,7 @@ class ArgMax(ArgExtremum):
         return a > b
 
 
-@dataclass(frozen=True)
+@frozen
 class ArgMin(ArgExtremum):
     def worst(self, dtype: Any) -> Any:
         return np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
@@ -80,7 +80,7 @@ class ArgMin(ArgExtremum):
         return a < b
 
 
-@dataclass(frozen=True)
+@frozen
 class CumulativeSum(Op):
     axis: int
 
@@ -93,7 +93,7 @@ class CumulativeSum(Op):
         return lax.cumsum(x.astype(accumulator(x.dtype)), normalize_axis(self.axis, x.ndim)).astype(x.dtype)
 
 
-@dataclass(frozen=True)
+@frozen
 class Exponential(Op):
     """Softmax and its logarithm."""
 
@@ -115,14 +115,14 @@ class Exponential(Op):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen
 class Softmax(Exponential):
     def compute(self, x: jax.Array, axis: int) -> jax.Array:
         powers = lax.exp(x)
         return powers / jnp.sum(powers, axis, keepdims=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class LogSoftmax(Exponential):
     def compute(self, x: jax.Array, axis: int) -> jax.Array:
         return x - lax.log(jnp.sum(lax.exp(x), axis, keepdims=True))

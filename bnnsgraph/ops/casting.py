@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from bnnsgraph.dtypes import Bool, DType, DTypeLike, Integer, as_dtype
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, U
 from bnnsgraph.spec import TensorSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Cast(Op):
     to: DType
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bnnsgraph.dtypes import Bool
 from bnnsgraph.errors import DTypeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand, U
 from bnnsgraph.spec import TensorSpec, broadcast_shapes, require_dtype, require_same_dtype
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Compare(Op):
     """Two tensors of one dtype to Bool."""
 
@@ -27,43 +27,43 @@ class Compare(Op):
         return TensorSpec(Bool, broadcast_shapes(x.shape, y.shape))
 
 
-@dataclass(frozen=True)
+@frozen
 class Equal(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.eq(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class NotEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.ne(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Less(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.lt(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class LessEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.le(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Greater(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.gt(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class GreaterEqual(Compare):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.ge(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Logic(Op):
     """Two Bool tensors to Bool."""
 
@@ -73,25 +73,25 @@ class Logic(Op):
         return TensorSpec(Bool, broadcast_shapes(x.shape, y.shape))
 
 
-@dataclass(frozen=True)
+@frozen
 class And(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.bitwise_and(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Or(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.bitwise_or(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Xor(Logic):
     def lower(self, x: jax.Array, y: jax.Array) -> jax.Array:
         return lax.bitwise_xor(*aligned(x, y))
 
 
-@dataclass(frozen=True)
+@frozen
 class Not(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_dtype(x, Bool)
@@ -101,7 +101,7 @@ class Not(Op):
         return lax.bitwise_not(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Select(Op):
     def infer(self, mask: TensorSpec, value_if_true: TensorSpec, value_if_false: TensorSpec) -> TensorSpec:
         require_dtype(mask, Bool, "mask")

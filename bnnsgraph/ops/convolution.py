@@ -6,11 +6,11 @@ float32 products are full float32; 16-bit products are summed in float32, the bi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle, Operand
 from bnnsgraph.sizes import Dimension
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Convolution(Op):
     """The base of both: their operands, and what these must be to each other."""
 
@@ -101,7 +101,7 @@ class Convolution(Op):
         return result.astype(x.dtype)
 
 
-@dataclass(frozen=True)
+@frozen
 class Conv(Convolution):
     def channels(self, x: Shape, weight: Shape) -> Dimension:
         groups = self.group_count
@@ -120,7 +120,7 @@ class Conv(Convolution):
         return self.convolve(x, weight, bias, padding, window_strides=self.strides)
 
 
-@dataclass(frozen=True)
+@frozen
 class ConvTranspose(Convolution):
     output_padding_values: tuple[int, ...] | None = None
 

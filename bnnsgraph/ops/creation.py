@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from bnnsgraph.dtypes import DType, Number
 from bnnsgraph.errors import DTypeError, ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import convert
 from bnnsgraph.sizes import UNKNOWN, Dimension, Size, as_dimension
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import jax
 
 
-@dataclass(frozen=True)
+@frozen
 class Fill(Op):
     shape: Shape
     value: float | int | bool
@@ -43,7 +44,7 @@ class Fill(Op):
         return f"Fill({format_shape(self.shape)}, {self.value!r})"
 
 
-@dataclass(frozen=True)
+@frozen
 class Arange(Op):
     start: Dimension | float
     stop: Dimension | float

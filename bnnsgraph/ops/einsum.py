@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from bnnsgraph.dtypes import Number
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.sizes import Dimension
 from bnnsgraph.spec import (
@@ -73,7 +73,7 @@ def read(equation: object) -> Equation:
     return Equation(terms, result)
 
 
-@dataclass(frozen=True)
+@frozen
 class Einsum(Op):
     equation: str
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnsgraph.dtypes import Bool, Floating, Integer, Number
 from bnnsgraph.errors import ParameterError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle
 from bnnsgraph.ops.unary import FloatFunction, Unary
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Abs(Unary):
     group = Number
 
@@ -31,7 +31,7 @@ class Abs(Unary):
         return jnp.abs(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sign(Unary):
     group = Number
 
@@ -39,43 +39,43 @@ class Sign(Unary):
         return lax.sign(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Ceil(Unary):
     def lower(self, x: jax.Array) -> jax.Array:
         return lax.ceil(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Floor(Unary):
     def lower(self, x: jax.Array) -> jax.Array:
         return lax.floor(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Round(Unary):
     def lower(self, x: jax.Array) -> jax.Array:
         return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
-@dataclass(frozen=True)
+@frozen
 class Exp(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.exp(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Exp2(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.pow(jnp.full_like(x, 2), x)  # exact for whole x, where lax.exp2 is not
 
 
-@dataclass(frozen=True)
+@frozen
 class Sqrt(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.sqrt(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Log(FloatFunction):
     epsilon: float
 
@@ -83,7 +83,7 @@ class Log(FloatFunction):
         return lax.log(_raised(x, self.epsilon))
 
 
-@dataclass(frozen=True)
+@frozen
 class Reciprocal(FloatFunction):
     epsilon: float
 
@@ -91,7 +91,7 @@ class Reciprocal(FloatFunction):
         return 1 / _raised(x, self.epsilon)
 
 
-@dataclass(frozen=True)
+@frozen
 class Rsqrt(FloatFunction):
     epsilon: float
 
@@ -99,7 +99,7 @@ class Rsqrt(FloatFunction):
         return lax.rsqrt(_raised(x, self.epsilon))
 
 
-@dataclass(frozen=True)
+@frozen
 class Bounded(Unary):
     """Numbers kept between two bounds."""
 
@@ -128,7 +128,7 @@ class Bounded(Unary):
         return jnp.where(x < low, low, jnp.where(x > high, high, x))
 
 
-@dataclass(frozen=True)
+@frozen
 class Clip(Bounded):
     to: tuple[float, float]
 
@@ -142,7 +142,7 @@ class Clip(Bounded):
         return super().infer(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Threshold(Bounded):
     to: float
 
@@ -151,7 +151,7 @@ class Threshold(Bounded):
         return self.to, math.inf
 
 
-@dataclass(frozen=True)
+@frozen
 class FloatTest(Op):
     """Floats to Bool."""
 
@@ -160,13 +160,13 @@ class FloatTest(Op):
         return x.with_dtype(Bool)
 
 
-@dataclass(frozen=True)
+@frozen
 class IsNaN(FloatTest):
     def lower(self, x: jax.Array) -> jax.Array:
         return jnp.isnan(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class IsInf(FloatTest):
     def lower(self, x: jax.Array) -> jax.Array:
         return jnp.isinf(x)

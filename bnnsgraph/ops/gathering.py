@@ -6,10 +6,10 @@ that both share (``batch_dimension_count``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from bnnsgraph.errors import ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.indices import IndexOp, missing_value, resolve
 from bnnsgraph.ops.indexed import Indices, along_axis_shape, batch_sizes, emit_indexed, index_rule, nd_depth
@@ -27,7 +27,7 @@ FAR = 4 << 20
 """Bytes of a table beyond the caches of one processor."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GatherOp(IndexOp):
     """The base of the three: what they share is the call of ``lax.gather``."""
 
@@ -54,7 +54,7 @@ class GatherOp(IndexOp):
         return lax.gather(x, starts, numbers, slice_sizes, mode=mode, fill_value=missing)
 
 
-@dataclass(frozen=True)
+@frozen
 class Gather(GatherOp):
     axis: int
     batch_dimension_count: int = 0
@@ -102,7 +102,7 @@ class Gather(GatherOp):
         return Gather(axis, axis, out_of_bounds="unchecked", negative_indices=self.negative_indices).lower(x, spread)
 
 
-@dataclass(frozen=True)
+@frozen
 class GatherAlongAxis(GatherOp):
     axis: int
 
@@ -121,7 +121,7 @@ class GatherAlongAxis(GatherOp):
         return self.read(x, indices[..., None], (), others)
 
 
-@dataclass(frozen=True)
+@frozen
 class GatherND(GatherOp):
     batch_dimension_count: int = 0
 

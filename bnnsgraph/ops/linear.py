@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bnnsgraph.dtypes import Number
 from bnnsgraph.errors import ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.spec import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class MatMul(Op):
     transpose: bool = False
     transpose_other: bool = False
@@ -49,7 +49,7 @@ class MatMul(Op):
         return _product(left, right, bias)
 
 
-@dataclass(frozen=True)
+@frozen
 class Linear(Op):
     def infer(self, x: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None) -> TensorSpec:
         _require_numbers(x=x, weight=weight, bias=bias)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, F, Handle, Operand
 from bnnsgraph.recurrence import Activation, Direction, Recurrent, product, project, recurrent_rule, require_choices, scan
 from bnnsgraph.spec import TensorSpec
@@ -24,7 +24,7 @@ class LSTMResult(NamedTuple, Generic[D]):
     memory_states: Tensor[D]
 
 
-@dataclass(frozen=True)
+@frozen
 class LSTMLayer(Recurrent):
     """The base of both LSTMs: the step."""
 
@@ -49,7 +49,7 @@ class LSTMLayer(Recurrent):
         return output, *states
 
 
-@dataclass(frozen=True)
+@frozen
 class LSTM(LSTMLayer):
     direction: Direction
 
@@ -71,7 +71,7 @@ class LSTM(LSTMLayer):
         return self.run(*operands, reverse=self.direction is Direction.REVERSE)
 
 
-@dataclass(frozen=True)
+@frozen
 class BidirectionalLSTM(LSTMLayer):
     def infer(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from bnnsgraph.dtypes import Int32, Integer
 from bnnsgraph.elements import require_known
 from bnnsgraph.errors import GraphError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Constant, Op, ShapedOp, Value, located
 from bnnsgraph.handle import Axes, D, Handle
 from bnnsgraph.sizes import UNKNOWN, Dimension
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Reshape(Op):
     to: Shape
 
@@ -75,7 +76,7 @@ def _rest(count: Dimension, known: Dimension, to: Shape) -> Dimension:
     return UNKNOWN if quotient is None else quotient
 
 
-@dataclass(frozen=True)
+@frozen
 class ReshapeTo(ShapedOp):
     """A reshape by a tensor: the shape stays open until the sizes of a run are known."""
 
@@ -96,7 +97,7 @@ class ReshapeTo(ShapedOp):
         return Reshape(self.to).lower(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorShape(Op):
     sizes_only: ClassVar[bool] = True
 
@@ -111,7 +112,7 @@ class TensorShape(Op):
         return jnp.stack([jnp.asarray(size, jnp.int32) for size in x.shape])
 
 
-@dataclass(frozen=True)
+@frozen
 class Transpose(Op):
     axes: tuple[int, ...]
 
@@ -125,7 +126,7 @@ class Transpose(Op):
         return lax.transpose(x, normalize_axes(self.axes, x.ndim))
 
 
-@dataclass(frozen=True)
+@frozen
 class Squeeze(Op):
     axes: tuple[int, ...]
 
@@ -140,7 +141,7 @@ class Squeeze(Op):
         return lax.squeeze(x, normalize_axes(self.axes, x.ndim, "axis"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Unsqueeze(Op):
     axes: tuple[int, ...]
 
@@ -154,7 +155,7 @@ class Unsqueeze(Op):
         return lax.expand_dims(x, normalize_axes(self.axes, x.ndim + len(self.axes), "axis"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Concatenate(Op):
     axis: int
 

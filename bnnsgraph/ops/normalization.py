@@ -6,11 +6,12 @@ added inside the root.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Axes, D, F, Handle, Operand
 from bnnsgraph.spec import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Normalize(Op):
     """The base: the shape stays, and parameters lie along some axes of ``x``, or are one number for all of it."""
 
@@ -66,7 +67,7 @@ class Normalize(Op):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchNorm(Normalize):
     def along(self, rank: int) -> tuple[int, ...]:
         return _channel_axis(rank, 2)
@@ -89,7 +90,7 @@ class BatchNorm(Normalize):
         return _affine(x - mean, scale, *affine[1:])
 
 
-@dataclass(frozen=True)
+@frozen
 class RMSNorm(Normalize):
     axes: tuple[int, ...]
 
@@ -104,7 +105,7 @@ class RMSNorm(Normalize):
         return _affine(x * lax.rsqrt(squares + self.epsilon), *parameters)
 
 
-@dataclass(frozen=True)
+@frozen
 class Standardize(Normalize):
     """Elements made of mean 0 and variance 1, then weighted and shifted."""
 
@@ -119,18 +120,18 @@ class Standardize(Normalize):
         return self.along(rank)
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceNorm(Standardize):
     def over(self, rank: int) -> tuple[int, ...]:
         return tuple(range(2, rank))
 
 
-@dataclass(frozen=True)
+@frozen
 class ChannelNorm(Standardize):
     pass
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerNorm(Standardize):
     axes: tuple[int, ...]
 
@@ -138,7 +139,7 @@ class LayerNorm(Standardize):
         return tuple(sorted(normalize_axes(self.axes, rank)))
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupNorm(Standardize):
     group_count: int
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle, convert
 from bnnsgraph.spec import TensorSpec, as_integer
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True, repr=False)
-class Padding:
+@frozen
+class Padding(Frozen):
     """What stands in a border (Swift ``Builder.Padding``).
 
     ``Padding.constant(value)`` is one value; ``Padding.REFLECTION`` mirrors the elements without repeating the edge;
@@ -56,7 +56,7 @@ Padding.REFLECTION = Padding("REFLECTION")
 Padding.REPLICATION = Padding("REPLICATION")
 
 
-@dataclass(frozen=True)
+@frozen
 class Pad(Op):
     type: Padding
     padding: tuple[tuple[int, int], ...]

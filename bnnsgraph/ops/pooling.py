@@ -9,13 +9,13 @@ import enum
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from bnnsgraph.dtypes import Floating, Number
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.sizes import Dimension
@@ -53,8 +53,8 @@ class CeilingMode(enum.Enum):
         return f"CeilingMode.{self.name}"
 
 
-@dataclass(frozen=True)
-class PoolingFunction:
+@frozen
+class PoolingFunction(Frozen):
     """What a window becomes (Swift ``Builder.PoolingFunction``): ``MAX``, ``average(...)`` or ``L2_NORM``.
 
     >>> bg.PoolingFunction.MAX, bg.PoolingFunction.average(include_padding=False)
@@ -85,7 +85,7 @@ PoolingFunction.MAX = PoolingFunction("MAX")
 PoolingFunction.L2_NORM = PoolingFunction("L2_NORM")
 
 
-@dataclass(frozen=True)
+@frozen
 class Pooling(Op):
     function: PoolingFunction
     kernel_size: tuple[int, ...]

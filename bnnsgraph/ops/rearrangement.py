@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from bnnsgraph.dtypes import Bool, Integer
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Axes, D, Handle, I
 from bnnsgraph.sizes import UNKNOWN, Dimension
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Tile(Op):
     repetitions: tuple[int, ...]
 
@@ -48,7 +49,7 @@ class Tile(Op):
         return jnp.tile(x, self.repetitions)
 
 
-@dataclass(frozen=True)
+@frozen
 class BroadcastTo(Op):
     shape: Shape
 
@@ -73,7 +74,7 @@ class BroadcastTo(Op):
         return jnp.broadcast_to(x, self.resolved((1,) * (len(self.shape) - x.ndim) + x.shape))
 
 
-@dataclass(frozen=True)
+@frozen
 class Reverse(Op):
     axes: tuple[int, ...]
 
@@ -85,7 +86,7 @@ class Reverse(Op):
         return lax.rev(x, normalize_axes(self.axes, x.ndim))
 
 
-@dataclass(frozen=True)
+@frozen
 class Split(Op):
     parts: int | tuple[int, ...]
     axis: int
@@ -120,7 +121,7 @@ class Split(Op):
         return found if len(found) > 1 else found[0]
 
 
-@dataclass(frozen=True)
+@frozen
 class OneHot(Op):
     depth: int
     axis: int = -1
@@ -137,7 +138,7 @@ class OneHot(Op):
         return lax.expand_dims(x, (axis,)) == lax.broadcasted_iota(x.dtype, shape, axis)
 
 
-@dataclass(frozen=True)
+@frozen
 class BandPart(Op):
     lower_count: int
     upper_count: int
@@ -158,7 +159,7 @@ class BandPart(Op):
         return jnp.where(keep, x, jnp.zeros((1,) * x.ndim, x.dtype))
 
 
-@dataclass(frozen=True)
+@frozen
 class Stack(Op):
     axis: int
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, F, Handle, Operand
 from bnnsgraph.recurrence import Activation, Direction, Recurrent, product, project, recurrent_rule, require_choices, scan
 from bnnsgraph.spec import TensorSpec
@@ -23,7 +23,7 @@ class RecurrentResult(NamedTuple, Generic[D]):
     hidden_states: Tensor[D]
 
 
-@dataclass(frozen=True)
+@frozen
 class RNN(Recurrent):
     direction: Direction
 
@@ -50,7 +50,7 @@ class RNN(Recurrent):
         return output, *states
 
 
-@dataclass(frozen=True)
+@frozen
 class GRU(Recurrent):
     recurrent_activation: Activation
     direction: Direction

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from bnnsgraph.dtypes import Floating, Number, Scalar
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Axes, D, F, Handle
 from bnnsgraph.spec import EPSILON, TensorSpec, as_axes, as_epsilon, normalize_axes, reduced, require_dtype
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Reduce(Op):
     """The base of the reductions: the dtype stays, the axes go or become 1. 16-bit floats are widened, and rounded once."""
 
@@ -47,44 +47,44 @@ class Reduce(Op):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceSum(Reduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return _sum(x, axes)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceL1Norm(Reduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return _sum(jnp.abs(x), axes)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceSumOfSquares(Reduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return _sum(lax.square(x), axes)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceProduct(Reduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return jnp.prod(x, axes, dtype=x.dtype, keepdims=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class FloatReduce(Reduce):
     """A reduction that has no answer among the integers."""
 
     group = Floating
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceMean(FloatReduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return jnp.mean(x, axes, keepdims=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceL2Norm(FloatReduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         squares = _sum(lax.square(x), axes)
@@ -92,13 +92,13 @@ class ReduceL2Norm(FloatReduce):
         return jnp.where(zero, 0, lax.sqrt(jnp.where(zero, 1, squares)))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceLogSum(FloatReduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return lax.log(_sum(x, axes))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceLogSumExp(FloatReduce):
     def compute(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         top = lax.stop_gradient(lax.expand_dims(lax.reduce_max(x, axes), axes))
@@ -106,7 +106,7 @@ class ReduceLogSumExp(FloatReduce):
         return lax.log(_sum(lax.exp(x - top), axes)) + top
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceExtremum(Reduce):
     """A reduction that an empty axis leaves without a value.
 
@@ -131,19 +131,19 @@ class ReduceExtremum(Reduce):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceMaximum(ReduceExtremum):
     def extremum(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return jnp.max(x, axes, keepdims=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReduceMinimum(ReduceExtremum):
     def extremum(self, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
         return jnp.min(x, axes, keepdims=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class L2Normalize(Op):
     epsilon: float = EPSILON
 

@@ -7,11 +7,12 @@ places.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from bnnsgraph.dtypes import Floating, Number
 from bnnsgraph.errors import DTypeError, ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.indices import IndexOp, resolve
 from bnnsgraph.ops.indexed import Indices, along_axis_shape, emit_indexed, index_rule, nd_depth
@@ -44,7 +45,7 @@ class ScatterMode(enum.Enum):
         return f"ScatterMode.{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class ScatterOp(IndexOp):
     """The base of the three: what they share is the call of ``lax.scatter``."""
 
@@ -101,7 +102,7 @@ class ScatterOp(IndexOp):
                 return apply(lax.scatter_min, x, updates)
 
 
-@dataclass(frozen=True)
+@frozen
 class Scatter(ScatterOp):
     axis: int
 
@@ -120,7 +121,7 @@ class Scatter(ScatterOp):
         return self.write(x, updates, indices[..., None], window_dims, ())
 
 
-@dataclass(frozen=True)
+@frozen
 class ScatterAlongAxis(ScatterOp):
     axis: int
 
@@ -140,7 +141,7 @@ class ScatterAlongAxis(ScatterOp):
         return self.write(x, updates, indices[..., None], (), others)
 
 
-@dataclass(frozen=True)
+@frozen
 class ScatterND(ScatterOp):
     def infer(self, x: TensorSpec, updates: TensorSpec, indices: TensorSpec) -> TensorSpec:
         depth = nd_depth(x.shape, indices.shape, 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from bnnsgraph.errors import IndexOutOfBoundsError, ParameterError, ShapeError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Argument, Constant, Op
 from bnnsgraph.handle import D, Handle, Operand
 from bnnsgraph.sizes import UNKNOWN, Dimension
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class SliceRange:
+@frozen
+class SliceRange(Frozen):
     """The positions ``start_index ..< end_index`` of an axis (Swift ``Builder.SliceRange``).
 
     Negative indices count from the end. ``end_index=None`` runs to the end; ``SliceRange.fill_all`` is the whole axis.
@@ -127,7 +127,7 @@ def _position(index: int, size: Any) -> Any:
     return size + index if index < 0 else index
 
 
-@dataclass(frozen=True)
+@frozen
 class Slice(Op):
     items: tuple[Item, ...]
 
@@ -157,7 +157,7 @@ class Slice(Op):
         return f"{type(self).__name__}[{', '.join(map(repr, self.items))}]"
 
 
-@dataclass(frozen=True)
+@frozen
 class SliceUpdate(Op):
     items: tuple[Item, ...]
 
@@ -202,8 +202,8 @@ def sliced(shape: Shape, items: tuple[Item, ...]) -> Shape:
     return tuple(result)
 
 
-@dataclass(frozen=True)
-class SliceTarget(Generic[D]):
+@frozen
+class SliceTarget(Frozen, Generic[D]):
     """A part of a tensor that is about to be replaced; see :attr:`SlicingMethods.update`."""
 
     tensor: Handle[D]

@@ -7,11 +7,11 @@ which they stand.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, cast
 
 from bnnsgraph.dtypes import Int32, Number
 from bnnsgraph.errors import ParameterError, ShapeError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.spec import TensorSpec, as_integer, normalize_axis, require_dtype
@@ -44,7 +44,7 @@ class TopKResult(NamedTuple, Generic[D]):
     indices: Tensor[Int32]
 
 
-@dataclass(frozen=True)
+@frozen
 class Ordering(Op):
     """The base: an order of numbers along one axis, with Int32 positions."""
 
@@ -60,7 +60,7 @@ class Ordering(Op):
         return axis
 
 
-@dataclass(frozen=True)
+@frozen
 class TopK(Ordering):
     k: int
     find_largest: bool = True
@@ -128,7 +128,7 @@ def _sorted(x: jax.Array, axis: int, *, descending: bool) -> tuple[jax.Array, ja
     return lax.rev(values, (axis,)), lax.rev(positions, (axis,))
 
 
-@dataclass(frozen=True)
+@frozen
 class ArgSort(Ordering):
     sort_order: SortOrder = SortOrder.ASCENDING
 
@@ -141,7 +141,7 @@ class ArgSort(Ordering):
         return _sorted(lax.stop_gradient(x), axis, descending=self.sort_order is SortOrder.DESCENDING)[1]
 
 
-@dataclass(frozen=True)
+@frozen
 class Sort(Ordering):
     sort_order: SortOrder = SortOrder.ASCENDING
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, F, Handle
 from bnnsgraph.ops.unary import FloatFunction
 from bnnsgraph.xla import jnp, lax
@@ -15,73 +15,73 @@ if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Sin(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.sin(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Cos(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.cos(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Tan(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.tan(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Asin(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.asin(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Acos(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.acos(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Atan(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.atan(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sinh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.sinh(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Cosh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.cosh(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Tanh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.tanh(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Asinh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.asinh(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Acosh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         return lax.acosh(x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Atanh(FloatFunction):
     def compute(self, x: jax.Array) -> jax.Array:
         # lax.atanh takes the logarithm of values below 1, where XLA's float64 log1p is off by more than a hundred epsilons

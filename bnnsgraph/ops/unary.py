@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bnnsgraph.dtypes import Floating, Scalar
 from bnnsgraph.errors import ParameterError
+from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.spec import TensorSpec, require_dtype
 from bnnsgraph.xla import accumulator
@@ -19,7 +19,7 @@ _LARGEST = (2 - 2.0**-23) * 2.0**127
 """The largest float32."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Unary(Op):
     """One tensor to another of the same shape and element type."""
 
@@ -31,7 +31,7 @@ class Unary(Op):
         return x
 
 
-@dataclass(frozen=True)
+@frozen
 class FloatFunction(Unary):
     """A function of floats: a subclass says what it computes, in at least float32. 16-bit results are rounded once."""
 

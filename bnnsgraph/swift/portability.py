@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from bnnsgraph.display.text import operation
 from bnnsgraph.graph import Argument, Graph, Node
 from bnnsgraph.origin import Origin
-from bnnsgraph.swift.differences import of_graph, of_node
-from bnnsgraph.swift.emit import ported_graph
 
 
 class Difference(NamedTuple):
@@ -61,6 +58,10 @@ def portability(graph: Graph) -> Portability:
     differs: Maximum(): NaN of either operand is the result here; Core ML compares, and a NaN on the left gives the right
     rewritten: Negate(): x * -1, or 0 - x of unsigned integers
     """
+    from bnnsgraph.display.text import operation
+    from bnnsgraph.swift.differences import of_graph, of_node
+    from bnnsgraph.swift.emit import ported_graph
+
     ported = ported_graph(graph)
     found: dict[Node, list[Difference]] = {node: [] for node in graph.nodes}
 
