@@ -214,10 +214,8 @@ def operand_names(op: Op, count: int) -> list[str]:
     """What the operation's rule calls its operands."""
     names: list[str] = []
     for parameter in inspect.signature(op.infer).parameters.values():
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}[{index}]" for index in range(count - len(names))]
-        else:
-            names.append(parameter.name)
+        many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        names += [f"{parameter.name}[{index}]" for index in range(count - len(names))] if many else [parameter.name]
     return names[:count]
 
 
