@@ -24,7 +24,7 @@ class Identified:
         self._digest: bytes | None = None
 
     def __eq__(self, other: object) -> bool:
-        from bnnsgraph.saving import places
+        from bnnsgraph.describing import places
 
         if self is other or not isinstance(other, Identified):
             return self is other
@@ -37,13 +37,13 @@ class Identified:
         return int.from_bytes(self._identity()[:8], "little")
 
     def _identity(self) -> bytes:
-        from bnnsgraph.saving import digest
+        from bnnsgraph.describing import digest
 
         if self._digest is None:
             self._digest = digest(cast("Any", self))
         return self._digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from bnnsgraph.saving import pickled, unpickled
+        from bnnsgraph.describing import pickled, unpickled
 
         return unpickled, pickled(cast("Any", self))

@@ -1,4 +1,4 @@
-"""The way back of :mod:`bnnsgraph.saving`: a graph from its description, which nobody vouches for."""
+"""The way back of :mod:`bnnsgraph.describing`: a graph from its description, which nobody vouches for."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ arrays follow without gaps. The package ``safetensors`` reads the files that are
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -58,8 +59,6 @@ def layout(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> list[byt
 
     Arrays of wide elements come first, so that each starts at a multiple of its element's width.
     """
-    import json
-
     header: dict[str, Any] = {_METADATA: dict(metadata)}
     parts: list[bytes | memoryview] = []
     start = 0
@@ -143,8 +142,6 @@ def _array(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...]) -> A
 
 def parse(text: str | bytes) -> Any:
     """The JSON value, without doubled keys, NaN and infinity."""
-    import json
-
     try:
         decoded = text if isinstance(text, str) else text.decode()
         return json.loads(decoded, object_pairs_hook=_pairs, parse_constant=_refuse)

@@ -55,7 +55,7 @@ LAYERS: list[set[str]] = [
 and nothing named here may import it."""
 
 LAZY = {
-    ("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements"), ("identity", "saving"),
+    ("graph", "display.text"), ("tensor", "display.text"), ("graph", "elements"), ("identity", "describing"),
     ("drawn", "display.svg"), ("drawn", "display.markup"), ("drawn", "display.html"), ("tensor", "display.html"),
     ("context", "display.html"), ("inspecting", "display.html"),
     ("swift.method", "swift.emit"),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
-from bnnsgraph import saving
+from bnnsgraph import describing
 
 
 def scaled(builder: bg.Builder, factor: float = 2.0, *, name: str = "x", shape: Any = ("n",)) -> bg.Graph:
@@ -58,10 +58,10 @@ def test_constants_of_a_pickle(protocol: int) -> None:
     copied = pickle.loads(pickle.dumps(graph, protocol, **arguments), buffers=buffers)
     assert copied == graph
     assert str(copied) == str(graph)
-    arrays = saving.pickled(copied)[1]
+    arrays = describing.pickled(copied)[1]
     assert all(not array.flags.writeable for array in arrays.values())
     if buffers:  # handed over without a copy
-        assert np.shares_memory(arrays["table"], saving.pickled(graph)[1]["table"])
+        assert np.shares_memory(arrays["table"], describing.pickled(graph)[1]["table"])
 
 
 def test_another_process_reads_a_pickle_without_jax() -> None:
@@ -125,7 +125,7 @@ def test_nothing_is_hashed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("the digest was computed")
 
     graph = scaled(bg.Builder())
-    monkeypatch.setattr(saving, "digest", refuse)
+    monkeypatch.setattr(describing, "digest", refuse)
     assert bg.Context(graph)([1.0]).tolist() == [2.0]
     assert graph == graph
     with pytest.raises(AssertionError, match="the digest was computed"):

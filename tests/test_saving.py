@@ -27,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bnnsgraph as bg
-from bnnsgraph import files, saving
+from bnnsgraph import describing, files, saving
 from bnnsgraph.dtypes import ALL, Scalar
 from bnnsgraph.graph import Argument, Constant, Op
 from bnnsgraph.records import ENUMERATIONS, OPERATIONS, RECORDS, declared, decode, encode
@@ -218,7 +218,7 @@ def test_constants_are_the_same_to_the_bit_and_safetensors_reads_them() -> None:
 
 
 def test_a_file_that_safetensors_wrote_is_read() -> None:
-    text, arrays = saving.pickled(GRAPH)
+    text, arrays = describing.pickled(GRAPH)
     metadata = {"format": "bnnsgraph", "version": "1", "graph": text}
     assert loaded(safetensors.numpy.save(arrays, metadata)) == GRAPH
 
@@ -279,7 +279,7 @@ def test_sizes_come_back(text: str) -> None:
 
 def test_every_option_is_saved_or_named_as_not_saved() -> None:
     names = {field.name for field in bg.CompileOptions.__dataclass_fields__.values()}
-    text, _ = saving.pickled(GRAPH)
+    text, _ = describing.pickled(GRAPH)
     for name in names - NOT_SAVED:
         description = json.loads(text)
         description["options"] = {name: {"no": "kind"}}
@@ -295,7 +295,7 @@ def test_every_option_is_saved_or_named_as_not_saved() -> None:
 
 
 def arrays_of(graph: bg.Graph) -> dict[str, np.ndarray]:
-    return saving.pickled(graph)[1]
+    return describing.pickled(graph)[1]
 
 
 def small() -> bg.Graph:
@@ -309,7 +309,7 @@ def small() -> bg.Graph:
 
 SMALL = small()
 SMALL_DATA = saved(SMALL)
-SMALL_TEXT, SMALL_ARRAYS = saving.pickled(SMALL)
+SMALL_TEXT, SMALL_ARRAYS = describing.pickled(SMALL)
 
 
 def test_a_file_that_is_cut_off_is_refused() -> None:
@@ -386,7 +386,7 @@ def tampered(description: Any, rng: random.Random) -> None:
 def test_a_description_with_changed_parts_is_refused_or_a_sound_graph() -> None:
     rng = random.Random(11)
     accepted = 0
-    texts = [saving.pickled(graph) for graph in (SMALL, GRAPH)]
+    texts = [describing.pickled(graph) for graph in (SMALL, GRAPH)]
     for number in range(600):
         text, arrays = texts[number % 2]
         description = json.loads(text)
@@ -472,7 +472,7 @@ def test_a_shape_from_an_argument_is_refused() -> None:
     """What the methods of the builder refuse beside the rules: a reshape to the elements of an argument."""
     builder = bg.Builder()
     x, y = builder.argument("x", bg.Int32, [2]), builder.argument("y", bg.Int32, [2])
-    text, arrays = saving.pickled(builder.finish(x.reshape((y * 1).tensor_shape() * 2) + 1))
+    text, arrays = describing.pickled(builder.finish(x.reshape((y * 1).tensor_shape() * 2) + 1))
     description = json.loads(text)
     for each in description["nodes"]:
         if each["op"] == "ReshapeTo":
