@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bnnsgraph.dtypes import Integer, as_dtype
 from bnnsgraph.elements import settled
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
 from bnnsgraph.indices import count_from_front
 from bnnsgraph.ops.gathering import Gather, GatherOp
@@ -55,8 +56,8 @@ class Rewrites(tuple[Rewrite, ...]):
         return "\n".join(map(str, self)) or "nothing was rewritten"
 
 
-@dataclass(frozen=True)
-class Draft:
+@frozen
+class Draft(Frozen):
     """A graph between two passes.
 
     Attributes:
