@@ -51,9 +51,12 @@ from bnnsgraph.ops.sorting import SortOrder as SortOrder
 from bnnsgraph.options import CompileOptions as CompileOptions
 from bnnsgraph.options import OptimizationPreference as OptimizationPreference
 from bnnsgraph.options import fill as fill
+from bnnsgraph.passes.editing import Rewrite as Rewrite
+from bnnsgraph.passes.editing import Rewrites as Rewrites
 from bnnsgraph.placement import placed as placed
 from bnnsgraph.recurrence import Activation as Activation
 from bnnsgraph.recurrence import Direction as Direction
+from bnnsgraph.running import Cost as Cost
 from bnnsgraph.saving import load as load
 from bnnsgraph.saving import save as save
 from bnnsgraph.swift.portability import Portability as Portability

@@ -5,7 +5,10 @@ A message reads: what failed, what it must be, what it got, the operands with th
 
 from __future__ import annotations
 
-from bnnsgraph.origin import here
+import sys
+from typing import Any
+
+from bnnsgraph.origin import here, outside
 
 
 class GraphError(Exception):
@@ -27,6 +30,17 @@ class GraphError(Exception):
         text = self.origin.text
         last = f"at {self.origin}:  {text}" if text else f"at {self.origin}"
         return "\n  ".join([self.reason, *self.details, last])
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows for this error: the user's lines, and none of this package's. ``%xmode --show`` shows all."""
+        shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if shell is None:
+            import traceback
+
+            return traceback.format_exception(self)
+        style = shell.InteractiveTB
+        frames = outside(self.__traceback__) if style.skip_hidden else self.__traceback__
+        return style.structured_traceback(type(self), self, frames)
 
 
 class ShapeError(GraphError, ValueError):

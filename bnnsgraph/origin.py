@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from types import FrameType, TracebackType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -51,12 +52,31 @@ def here() -> Origin:
         file = frame.f_code.co_filename
         internal = _internal.get(file)
         if internal is None:
-            internal = (file.startswith(_PACKAGE) and file not in _PROGRAMS) or _JAX in file
-            if file == "<string>":  # a program given to python -c, or a method that dataclasses wrote for this package
-                internal = frame.f_globals.get("__name__", "").startswith("bnnsgraph.")
-            else:
-                _internal[file] = internal
+            internal = _is_internal(frame)
         if not internal or frame.f_back is None:
             place = file, frame.f_lineno, frame.f_code.co_name
             return _known.get(place) or _known.setdefault(place, Origin(*place))
         frame = frame.f_back
+
+
+def _is_internal(frame: FrameType) -> bool:
+    """Whether a frame is this package's or JAX's."""
+    file = frame.f_code.co_filename
+    if file == "<string>":  # a program given to python -c, or a method that dataclasses wrote for this package
+        return frame.f_globals.get("__name__", "").startswith("bnnsgraph.")
+    if file not in _internal:
+        _internal[file] = (file.startswith(_PACKAGE) and file not in _PROGRAMS) or _JAX in file
+    return _internal[file]
+
+
+def outside(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of this package and of JAX."""
+    entries: list[TracebackType] = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    kept: TracebackType | None = None
+    for entry in reversed(entries):
+        if not _is_internal(entry.tb_frame):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept

@@ -202,8 +202,18 @@ def extensions() -> list[tuple[str, str]]:
         for name, member in inspect.getmembers(owner):
             doc = inspect.getdoc(member) or ""
             if not name.startswith("_") and "Swift" not in doc and callable(member) and doc:
-                found.append((f"{owner.__name__}.{name}", doc.partition("\n")[0].replace(" Not in Apple's builder.", "")))
+                found.append((f"{owner.__name__}.{name}", summary(doc)))
     return found
+
+
+def summary(docstring: str) -> str:
+    """The first line of a docstring, as Markdown.
+
+    >>> summary("What a run costs: see :class:`Cost`, and ``sizes``. Not in Apple's builder.")
+    'What a run costs: see `Cost`, and `sizes`.'
+    """
+    line = docstring.partition("\n")[0].replace(" Not in Apple's builder.", "")
+    return re.sub(r":\w+:`([^`]+)`|``(.+?)``", lambda found: f"`{found[1] or found[2]}`", line)
 
 
 def render() -> str:
