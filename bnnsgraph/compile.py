@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from bnnsgraph.elements import settled
 from bnnsgraph.errors import ParameterError
+from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
@@ -194,8 +194,8 @@ class FiniteCheck:
         self.flags.append(made)
 
 
-@dataclass(frozen=True)
-class Program:
+@frozen
+class Program(Frozen):
     """A graph with its large constants on the device, or spread over the devices."""
 
     graph: Graph

@@ -63,7 +63,7 @@ LAZY = {
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {
-    "compile": {"elements", "errors", "graph", "memory", "options", "placement", "xla"},  # graph and JAX, not the tensor
+    "compile": {"elements", "errors", "frozen", "graph", "memory", "options", "placement", "xla"},  # no tensor
     "display.text": {"graph"},
     "xla": set[str](),
     "origin": set[str](),
