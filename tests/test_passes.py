@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from jax import numpy as jnp
 
 import bnnsgraph as bg
-from bnnsgraph.checking import checks
-from bnnsgraph.compile import walk, x64
+from bnnsgraph.compile import checks, walk, x64
 from bnnsgraph.context import Context
 from bnnsgraph.dtypes import as_dtype
 from bnnsgraph.graph import Graph, Node
