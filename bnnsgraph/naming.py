@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -105,13 +106,14 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 class _Assignment(NamedTuple):
-    """One name, or several, bound to the result of one operation."""
+    """What one statement binds to the results of operations of one kind."""
 
     lines: range
     kind: str
     occurrences: int
     """How often an operation of the kind stands on the right."""
-    names: tuple[str, ...]
+    names: tuple[tuple[int, tuple[str, ...]], ...]
+    """Which of these operations gets which name, or names."""
 
 
 def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
@@ -131,11 +133,22 @@ def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
         if len(inner) == 1:
             found[origin.file, origin.function, inner[0]].append(node)
     named: dict[Node, tuple[str, ...]] = {}
-    for (_, _, assignment), nodes in found.items():  # a loop runs one line several times; the outermost operation comes last
-        whole = len(nodes) % assignment.occurrences == 0
-        for node in nodes[assignment.occurrences - 1 :: assignment.occurrences] if whole else nodes[-1:]:
-            named[node] = assignment.names
+    for (_, _, assignment), nodes in found.items():
+        count = assignment.occurrences
+        runs = [nodes[start : start + count] for start in range(0, len(nodes), count)]  # a loop runs one line several times
+        number, names = assignment.names[0]
+        alone = number == count - 1  # the outermost operation comes last
+        if len(nodes) % count == 0 and (alone or all(_together(graph, run, assignment.lines) for run in runs)):
+            named |= {run[number]: names for run in runs for number, names in assignment.names}
+        elif alone:
+            named[nodes[-1]] = names
     return named
+
+
+def _together(graph: Graph, run: list[Node], lines: range) -> bool:
+    """Whether nothing else was recorded from the first to the last; if so, a result of one run was not needed by the graph."""
+    first, last = (bisect_left(graph.nodes, node.serial, key=lambda each: each.serial) for node in (run[0], run[-1]))
+    return all(node.origin.line in lines for node in graph.nodes[first:last])
 
 
 def _records(kind: str, node: Node) -> bool:
@@ -152,18 +165,23 @@ def _read(source: str, first: int) -> dict[int, list[_Assignment]]:
     except SyntaxError:
         return found
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
-        for target, kind, count in _bindings(statement):
-            names = _targets(target)
-            if any(names) and kind:
-                lines = range(statement.lineno + first - 1, (statement.end_lineno or statement.lineno) + first)
-                assignment = _Assignment(lines, kind, count, names)
-                for line in lines:
-                    found[line].append(assignment)
+        lines = range(statement.lineno + first - 1, (statement.end_lineno or statement.lineno) + first)
+        bindings = [(_targets(target), _kind(value), value) for target, value in _bindings(statement)]
+        for kind in dict.fromkeys(outermost for names, outermost, _ in bindings if any(names) and outermost):
+            bound: list[tuple[int, tuple[str, ...]]] = []
+            count = 0  # of operations of the kind, from left to right; the outermost of an expression is recorded last
+            for names, outermost, value in bindings:
+                count += sum(_kind(each) == kind and not _is_naming(each) for each in ast.walk(value))
+                if outermost == kind and any(names):
+                    bound.append((count - 1, names))
+            assignment = _Assignment(lines, kind, count, tuple(bound))
+            for line in lines:
+                found[line].append(assignment)
     return found
 
 
-def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, str, int]]:
-    """Each target of a statement, the kind of operation that it is bound to, and how many of the kind stand on the right."""
+def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each target of a statement, and what it is bound to."""
     pairs: list[tuple[ast.expr, ast.expr]] = []
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
@@ -176,10 +194,9 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, str, int]]:
             return
     for target, value in pairs:
         if isinstance(target, ast.Subscript):  # x[...] = value binds x to a new tensor
-            yield target.value, "sliceupdate", 1
+            yield target.value, ast.Call(ast.Attribute(target.value, "update"), [value], [])
         else:
-            kind = _kind(value)
-            yield target, kind, sum(_kind(each) == kind and not _is_naming(each) for each in ast.walk(value))
+            yield target, value
 
 
 def _is_naming(expression: ast.AST) -> bool:

@@ -406,7 +406,7 @@ def test_a_page_has_a_drawing_for_each_folded_group_and_a_table() -> None:
     assert page.words[where + 1] == "10 operations"
     table = page.words[page.words.index("Table of operations") :]
     assert table[1:9] == ["name", "operation", "shape", "dtype", "parameters", "FLOPs", "bytes", "line"]
-    where = table.index("linear_3")
+    where = table.index("query")
     assert table[where + 1 : where + 4] == ["Linear(x, weight)", "[batch, length, 8]", "float32"]
     assert table[where + 4 : where + 7] == ["64", "128*batch*length", "32*batch*length"]
     assert "test_display.py:" in table[where + 7]

@@ -128,6 +128,23 @@ def test_what_is_not_the_result_of_the_operation_written_keeps_its_number() -> N
     assert "a" not in names(block)
 
 
+def test_operations_of_one_kind_on_both_sides_of_a_comma() -> None:
+    def block(b: bg.Builder) -> Any:
+        x = b.argument("x", bg.Float32, [4])
+        scale, shift = b.constant(values=np.ones(4, np.float32)), b.constant(values=np.zeros(4, np.float32))
+        for _ in range(2):
+            small, (large, _), wave = (x + scale).exp().exp(), x.top_k(4, 0), x.exp().sin()
+            x = small + large + wave + shift
+            _dead, x = x.abs(), x.abs()
+        return x.sum(None), x
+
+    first = ["x", "scale", "shift", "add_3", "exp_4", "small", "large", "top_k_6_1", "exp_7", "wave", "add_9", "add_10", "x_2"]
+    found = names(block)
+    assert found[: len(first)] == first
+    assert [name for name in found if name[-2:] == "_2"] == ["x_2", "small_2", "large_2", "wave_2"]
+    assert "_dead" not in found  # its lines recorded twice what the graph needs once
+
+
 def test_a_graph_without_source() -> None:
     space: dict[str, Any] = {"bg": bg}
     exec("def block(b):\n    x = b.argument('x', bg.Float32, [2])\n    y = x.gelu()\n    return y * y", space)
