@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -133,22 +132,22 @@ def _variables(graph: Graph) -> dict[Node, tuple[str, ...]]:
         if len(inner) == 1:
             found[origin.file, origin.function, inner[0]].append(node)
     named: dict[Node, tuple[str, ...]] = {}
+    place = {node: number for number, node in enumerate(graph.nodes)}
+
+    def together(run: list[Node], lines: range) -> bool:
+        """Whether only the statement recorded from the first to the last; otherwise the graph needs a part of its results."""
+        return all(node.origin.line in lines for node in graph.nodes[place[run[0]] : place[run[-1]]])
+
     for (_, _, assignment), nodes in found.items():
         count = assignment.occurrences
         runs = [nodes[start : start + count] for start in range(0, len(nodes), count)]  # a loop runs one line several times
         number, names = assignment.names[0]
         alone = number == count - 1  # the outermost operation comes last
-        if len(nodes) % count == 0 and (alone or all(_together(graph, run, assignment.lines) for run in runs)):
+        if len(nodes) % count == 0 and (alone or all(together(run, assignment.lines) for run in runs)):
             named |= {run[number]: names for run in runs for number, names in assignment.names}
         elif alone:
             named[nodes[-1]] = names
     return named
-
-
-def _together(graph: Graph, run: list[Node], lines: range) -> bool:
-    """Whether nothing else was recorded from the first to the last; if so, a result of one run was not needed by the graph."""
-    first, last = (bisect_left(graph.nodes, node.serial, key=lambda each: each.serial) for node in (run[0], run[-1]))
-    return all(node.origin.line in lines for node in graph.nodes[first:last])
 
 
 def _records(kind: str, node: Node) -> bool:
