@@ -8,8 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from jax import numpy as jnp
 
 import bnnsgraph as bg
@@ -17,8 +15,15 @@ from bnnsgraph.compile import checks, walk, x64
 from bnnsgraph.context import Context
 from bnnsgraph.dtypes import as_dtype
 from bnnsgraph.graph import Graph, Node
+from bnnsgraph.ops.activation import GELU
+from bnnsgraph.ops.attention import ScaledDotProductAttention
+from bnnsgraph.ops.axiswise import Exponential
 from bnnsgraph.ops.gathering import Gather
+from bnnsgraph.ops.linear import MatMul
+from bnnsgraph.ops.normalization import Standardize
+from bnnsgraph.ops.reduction import Reduce
 from bnnsgraph.ops.slicing import Slice, Span
+from bnnsgraph.ops.trigonometry import Tanh
 from bnnsgraph.passes.editing import Rewrites
 from bnnsgraph.passes.plans import resized
 from bnnsgraph.passes.regions import Part
@@ -29,6 +34,9 @@ from tests.op_table import Input, OpCase, rows
 
 FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 """Compiled in little time; the answers are the same."""
+
+ROUNDED = (MatMul, Reduce, Standardize, Exponential, ScaledDotProductAttention, Tanh, GELU)
+"""What XLA may round in another way elsewhere: sums, whose order follows the shapes, and functions that it approximates."""
 
 # The table: a selection made before an operation gives what it gives after
 
@@ -119,7 +127,7 @@ def test_selections_pass_in_every_row(row: OpCase) -> None:
     check_rows([row], 999)
 
 
-# Programs: integers are compared to the bit, floats to the rounding of a sum
+# Programs: compared to the bit, and to the rounding of floats where that may differ
 
 
 def record(block: Callable[[bg.Builder], Any], options: bg.CompileOptions | None = None) -> Graph:
@@ -134,25 +142,32 @@ def compare(block: Callable[[bg.Builder], Any], *arrays: Any, options: bg.Compil
     found = {checked: rewritten(graph, shapes, checked=checked) for checked in (False, True)}
     for checked, (changed, _) in found.items():
         assert rewritten(changed, shapes, checked=checked) == (changed, ()), "more is to be done"
-    assert [node.origin for node in checks(found[True][0])] == [node.origin for node in checks(graph)]
+    assert [(node.op, node.origin) for node in checks(found[True][0])] == [(node.op, node.origin) for node in checks(graph)]
 
-    def run(*arrays: Any) -> list[Pair]:
-        return [
-            (walk(graph, arrays, {}, checked=checked), walk(changed, arrays, {}, checked=checked))
+    largest: list[Any] = [1]
+
+    def seen(node: Node, values: tuple[Any, ...]) -> None:
+        largest[:] = [*largest, *(jnp.max(jnp.abs(value)) for value in values if value.size and value.dtype == np.float32)]
+
+    def run(*arrays: Any) -> tuple[list[Pair], Any]:
+        pairs = [
+            (walk(graph, arrays, {}, checked=checked, visit=seen), walk(changed, arrays, {}, checked=checked))
             for checked, (changed, _) in found.items()
         ]
+        return pairs, jnp.nanmax(jnp.stack(largest))
 
     with x64(graph):
-        answers = jax.jit(run).lower(*arrays).compile(FAST)(*arrays)
+        answers, magnitude = jax.jit(run).lower(*arrays).compile(FAST)(*arrays)
+    rounded = any(isinstance(node.op, ROUNDED) for node in graph.nodes)
     for wanted, got in answers:
         assert wanted.failure == got.failure
         if wanted.failure:
             continue
         for one, two in zip(wanted.results + wanted.updates, got.results + got.updates, strict=True):
             assert (one.dtype, one.shape) == (two.dtype, two.shape)
-            if jnp.issubdtype(one.dtype, jnp.floating):
+            if rounded and jnp.issubdtype(one.dtype, jnp.floating):
                 # Terms are summed in another order: each is off by units in the last place of the largest, at most one a term
-                np.testing.assert_allclose(two, one, rtol=0, atol=64 * 2.0**-23 * max(1, np.nanmax(np.abs(one), initial=0)))
+                np.testing.assert_allclose(two, one, rtol=0, atol=64 * 2.0**-23 * magnitude)
             else:
                 np.testing.assert_array_equal(one, two)
     return found[True][1]
@@ -274,7 +289,7 @@ def test_one_token_of_each_sequence() -> None:
     assert steps(compare(block, x, x[:, :, :1], ints([3], [-1]))) == [["Add", "MatMul"]]
 
 
-@pytest.mark.parametrize("mode", ["raise", "clip", bg.fill(7)])
+@pytest.mark.parametrize("mode", ["raise", bg.fill(7)])
 def test_index_vectors_choose_on_several_axes(mode: Any) -> None:
     """Also more of them than an axis has positions, the same twice, after a gather, with a batch axis, and outside."""
     x = RNG.integers(-9, 9, (3, 4, 6)).astype(np.int32)
@@ -296,19 +311,23 @@ def test_index_vectors_choose_on_several_axes(mode: Any) -> None:
         assert moved == [step, ["GatherND", *step], ["MatMul"], ["MatMul", "Gather"]]
 
 
-def test_elements_by_indices_that_repeat_are_slices() -> None:
+@pytest.mark.parametrize("mode", ["raise", bg.fill(7)])
+def test_elements_by_indices_that_repeat_are_rows(mode: Any) -> None:
     """What other libraries write to select rows: indices spread over the axes of the rows."""
     x = RNG.integers(-9, 9, (3, 4, 6)).astype(np.int32)
 
     def block(b: bg.Builder) -> Any:
         y = b.argument("x", bg.Int32, x.shape) @ W
         last = indices(b, [3]).reshape(to=[3, 1, 1]).broadcast_to([3, 1, 8])
-        whole = np.broadcast_to(ints([2], [0], [3]), (3, 3, 8))
-        return y.gather_along_axis(last, axis=1), (y + 1).gather_along_axis(whole, axis=1), y.gather_along_axis(y % 4, axis=1)
+        same = b.argument("j", bg.Int32, [2, 1]).broadcast_to([3, 2, 8])
+        z = b.argument("z", bg.Int32, x.shape) @ W
+        return y.gather_along_axis(last, axis=1, out_of_bounds=mode), z.gather_along_axis(same, axis=1, out_of_bounds=mode)
 
-    made = [record.what for record in compare(block, x, ints(1, -1, 3)) if not record.through]
-    text = "GatherAlongAxis(axis=1) by repeated indices made Gather(axis=1{})"
-    assert made == [text.format(", batch_dimension_count=1"), text.format("")]
+    for i, j in ((ints(1, -1, 3), ints([2], [0])), (ints(1, 4, -5), ints([2], [9]))):
+        records = compare(block, x, i, j, x)
+        assert [(record.what, *record.through[0][:1]) for record in records] == [
+            ("GatherAlongAxis(axis=1) moved ahead of", "MatMul")
+        ] * 2
 
 
 def test_what_stays_behind() -> None:
@@ -454,79 +473,3 @@ def test_a_long_chain() -> None:
     graph, records = rewritten(record(block), [(12, 6)], checked=True)
     assert len(records[0].through) == 3000
     assert str(graph.nodes[-2].outputs[0]) == "int32[1, 6]"
-
-
-# Random programs
-
-
-def grown(b: bg.Builder, kinds: Sequence[int], rng: np.random.Generator) -> list[Any]:
-    """A program on integers, which are compared to the bit: each step reads what some steps before it made."""
-    made: list[Any] = [b.argument("x", bg.Int32, [4, 6, 5]), b.argument("y", bg.Int32, [4, 6, 5])]
-    index = b.argument("i", bg.Int32, [2])
-    pair = b.argument("p", bg.Int32, [4, 2])
-
-    def some(rank: int = 0) -> Any:
-        fitting = [each for each in made if each.rank >= rank and 0 not in each.shape]
-        return fitting[-1 - min(int(rng.geometric(0.6)) - 1, len(fitting) - 1)]
-
-    def axis_of(x: Any) -> int:
-        return int(rng.integers(x.rank))
-
-    def span(size: int) -> slice:
-        start = int(rng.integers(size))
-        return slice(start, start + 1 + int(rng.integers(size - start)), int(rng.integers(1, 3)))
-
-    for kind in kinds:
-        x = some(1)
-        axis = axis_of(x)
-        size = x.shape[axis]
-        match kind:
-            case 0:
-                made.append(abs(x) - 3)
-            case 1:
-                other = next((each for each in reversed(made) if each is not x and each.shape == x.shape), x)
-                made.append(x * 2 + other)
-            case 2:
-                shape = [size if own == axis else 1 for own in range(x.rank)]
-                made.append((x > 0).select(x, rng.integers(-9, 9, shape).astype(np.int32)))
-            case 3:
-                made.append(x @ rng.integers(-3, 3, (x.shape[-1], 4)).astype(np.int32))
-            case 4:
-                made.append(x.transpose(axes=rng.permutation(x.rank).tolist()))
-            case 5:
-                made.append(x.sum([axis], keep_dimensions=bool(rng.integers(2))))
-            case 6:
-                made.append(b.concatenate([x, x + 1, x * 2][: int(rng.integers(2, 4))], axis=axis))
-            case 7:
-                made.append(x.unsqueeze(axis=axis) if x.rank < 4 else x.reshape(to=[*x.shape[:-2], x.shape[-2] * x.shape[-1]]))
-            case 8:
-                made.append(x.top_k(min(2, size), axis=axis).values)
-            case 9:
-                made.append(x[tuple(span(each) if rng.integers(2) else slice(None) for each in x.shape)])
-            case 10:
-                items = [slice(None)] * x.rank
-                made.append(x[(*items[:axis], int(rng.integers(-size, size)), *items[axis + 1 :])])
-            case 11:
-                places = rng.integers(-size, size, int(rng.integers(1, 4))).astype(np.int32)
-                made.append(x.gather(np.arange(size)[::-1][:2] if rng.integers(2) else places, axis=axis))
-            case 12:
-                modes: list[Any] = ["raise", "clip", bg.fill(7)]
-                made.append(x.gather(index, axis=axis, out_of_bounds=modes[int(rng.integers(3))]))
-            case _:
-                if x.rank > 1 and x.shape[0] == 4 and axis > 0:
-                    made.append(x.gather(pair, axis=axis, batch_dimension_count=1, out_of_bounds="clip"))
-    return made[-1 - int(rng.integers(2)) :]
-
-
-@settings(derandomize=True, max_examples=12, deadline=None)
-@given(st.lists(st.integers(0, 13), min_size=3, max_size=9), st.integers(0, 2**16))
-def test_random_programs(kinds: list[int], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    arrays = [rng.integers(-9, 9, (4, 6, 5)).astype(np.int32) for _ in range(2)]
-    kinds = [*kinds, 9 + seed % 5]  # something is selected at last
-    compare(
-        lambda b: grown(b, kinds, np.random.default_rng(seed)),
-        *arrays,
-        ints(-1, seed % 7 - 1),
-        rng.integers(-2, 3, (4, 2)).astype(np.int32),
-    )

@@ -39,6 +39,8 @@ FAR = 1 << 20
 """Elements of a tensor from which on rows come from memory."""
 WAIT = 400
 """What a row from memory costs before its first element is there."""
+NEW = 4
+"""What writing an element of such a tensor costs: its memory is taken anew in each run."""
 
 
 def is_gain(
@@ -59,9 +61,8 @@ def is_gain(
     if not all(map(is_static, (*operands, *results))) or part >= 1:
         return group[-1][1].count == 1
     axis, pick = group[-1]
-    work = WORK.get(_kind(op, WORK), 1) * (sum(map(_count, results)) + _read(op, operands)) + _products(
-        op, operands, results[0]
-    )
+    written = sum(_count(shape) * (NEW if _count(shape) > FAR else 1) for shape in results)
+    work = WORK.get(_kind(op, WORK), 1) * (written + _read(op, operands)) + _products(op, operands, results[0])
     before = sum(_selecting(part, shape, axis, pick) for shape in results)
     after = sum(_selecting(part, shape, own[-1], pick) for shape, own in zip(operands, places, strict=True) if own)
     return (1 - part) * work + before >= READS.get(_kind(op, READS), 1) * after
@@ -122,15 +123,15 @@ PRODUCTS: dict[type[Op], Callable[[Any, Sequence[Shape], Shape], int]] = {
 }
 """Multiplications of an operation for the shapes of its operands and of its result."""
 
-WORK: dict[type[Op], int] = {
-    Concatenate: 4,
+WORK: dict[type[Op], float] = {
+    Concatenate: 0.5,
     CumulativeSum: 8,
     Exponential: 4,
     Ordering: 16,
     Standardize: 3,
     RMSNorm: 3,
 }
-"""What an operation does with each element that it reads or writes, where that is more than reading or writing it."""
+"""What an operation does with each element that it reads or writes, where that is not reading or writing it."""
 
 READS: dict[type[Op], int] = {Exponential: 2, Standardize: 2, RMSNorm: 2}
 """How often an operation reads its operand; XLA selects again each time."""

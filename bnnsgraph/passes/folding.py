@@ -14,16 +14,15 @@ from bnnsgraph.graph import Constant, Node, Op, Value
 from bnnsgraph.indices import count_from_front
 from bnnsgraph.ops.casting import Cast
 from bnnsgraph.ops.comparison import Select
-from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND
+from bnnsgraph.ops.gathering import Gather, GatherND
 from bnnsgraph.ops.linear import MatMul
-from bnnsgraph.ops.movement import Reshape, TensorShape
-from bnnsgraph.ops.rearrangement import BroadcastTo, OneHot, Split
+from bnnsgraph.ops.movement import TensorShape
+from bnnsgraph.ops.rearrangement import OneHot, Split
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.options import Fill
 from bnnsgraph.passes.costs import is_row_cheaper
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
 from bnnsgraph.passes.regions import WHOLE
-from bnnsgraph.sizes import UNKNOWN
 from bnnsgraph.spec import TensorSpec, element_count, is_static, normalize_axis
 
 
@@ -147,45 +146,6 @@ def _has_plain_zeros(table: Value) -> bool:
     return isinstance(op, Constant) and bool(np.isfinite(op.array).all()) and not np.any((op.array == 0) & np.signbit(op.array))
 
 
-def _repeating(node: Node) -> Simpler | None:
-    """A gather of elements by indices that are the same along other axes: of whole slices, as ``gather`` does it."""
-    op: Any = node.op
-    x, indices = node.inputs
-    shape, source = indices.spec.shape, indices.node
-    axis = normalize_axis(op.axis, x.spec.rank)
-    others = [other for other in range(len(shape)) if other != axis]
-    repeated = _repeated(indices)
-    batch = next((other for other in range(axis) if other in repeated), axis)
-    rest = {other for other in others if other >= batch}
-    if UNKNOWN in shape or 0 in shape or not rest <= repeated or all(shape[other] == 1 for other in rest if other > axis):
-        return None
-    if axis in repeated and shape[axis] != 1 and not isinstance(source.op, Constant):
-        return None  # the same slice several times
-    part = (*shape[:batch], shape[axis])
-    gather = Gather(axis, batch, out_of_bounds=op.out_of_bounds, negative_indices=op.negative_indices)
-
-    def build(editor: Editor) -> Sequence[Value]:
-        if isinstance(source.op, Constant):
-            places = tuple(0 if other in rest else slice(None) for other in range(len(shape)))
-            chosen = editor.constant(source.op.array[places], node, indices.spec.with_shape(part))
-        else:
-            chosen = editor.emit_one(Reshape(part), (editor.new(source.inputs[0]),), node)
-        return editor.emit(gather, (editor.new(x), chosen), node)
-
-    return Simpler(f"by repeated indices made {label(gather)}", build)
-
-
-def _repeated(value: Value) -> set[int]:
-    """The axes along which a tensor is known to repeat; among them those of size 1."""
-    op, shape = value.node.op, value.spec.shape
-    if isinstance(op, Constant) and op.array.size:
-        return {axis for axis in range(len(shape)) if (op.array == op.array.take([0], axis)).all()}
-    if isinstance(op, BroadcastTo):
-        own = value.node.inputs[0].spec.shape
-        return {axis for axis in range(len(shape)) if axis < len(shape) - len(own) or own[axis - len(shape)] == 1}
-    return set()
-
-
 def _parts(node: Node) -> Simpler | None:
     """Parts of which some are not read, as slices: each may go its own way."""
     op: Any = node.op
@@ -222,7 +182,6 @@ def _sizes(node: Node) -> Simpler | None:
 RULES: Mapping[type[Op], Callable[[Node], Simpler | None]] = {
     Gather: _counting,
     GatherND: _counting,
-    GatherAlongAxis: _repeating,
     MatMul: _one_hot_product,
     Split: _parts,
     TensorShape: _sizes,

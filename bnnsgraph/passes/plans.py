@@ -10,7 +10,7 @@ from bnnsgraph.dtypes import Bool
 from bnnsgraph.graph import Node, Op, Value
 from bnnsgraph.ops.attention import ScaledDotProductAttention
 from bnnsgraph.ops.comparison import And
-from bnnsgraph.ops.gathering import Gather, GatherND
+from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND, GatherOp
 from bnnsgraph.ops.movement import Concatenate, Reshape
 from bnnsgraph.ops.rearrangement import BroadcastTo
 from bnnsgraph.ops.slicing import Slice
@@ -18,14 +18,14 @@ from bnnsgraph.passes.costs import is_gain
 from bnnsgraph.passes.editing import SMALL, positions
 from bnnsgraph.passes.regions import Part, Pick, Region, Rows, fewer, grouped, joint, region, span_part, with_counts
 from bnnsgraph.passes.rowwise import Axes, axes_of
-from bnnsgraph.passes.selecting import gathered_plan, sliced_plan
+from bnnsgraph.passes.selecting import gathered_plan, repeated_plan, sliced_plan
 from bnnsgraph.passes.work import Plan, Want, Work, whole
 from bnnsgraph.spec import TensorSpec, normalize_axis
 
 
 def plan(node: Node, asked: Region) -> Plan:
     """What to do about a node of whose results only the part is needed."""
-    if not asked and not isinstance(node.op, (Slice, Gather, GatherND)):
+    if not asked and not isinstance(node.op, (Slice, GatherOp)):
         return whole(node)
     asked = fewer(asked, node.outputs[0].shape)
     match node.op:
@@ -33,6 +33,8 @@ def plan(node: Node, asked: Region) -> Plan:
             return sliced_plan(node, node.op, asked)
         case Gather() | GatherND() if node.op.addressed(*[value.spec.shape for value in node.inputs]):
             return gathered_plan(node, node.op, asked)
+        case GatherAlongAxis() if not asked:
+            found = repeated_plan(node, node.op)
         case Concatenate():
             found = _concatenate(node, node.op, asked)
         case ScaledDotProductAttention(causal=True):

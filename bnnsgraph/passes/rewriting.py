@@ -52,10 +52,13 @@ def unchecked(draft: Draft) -> Draft:
         return draft
     editor = Editor(draft)
     checks: list[Value] = []
+    readers = {value.node for node in draft.nodes for value in node.inputs}
     for node in draft.nodes:
         op = node.op
         if not isinstance(op, CheckedOp) or not op.needs_check:
             editor.keep(node)
+        elif node not in readers and not node.inputs[0].node.inputs:  # nothing before it, and nothing behind it
+            checks += editor.keep(node)
         elif isinstance(op, GatherOp) and UNKNOWN not in node.inputs[0].spec.shape:
             spec = node.inputs[0].spec
             x, indices = (editor.new(value) for value in node.inputs)

@@ -12,9 +12,10 @@ from bnnsgraph.graph import Node, Value
 from bnnsgraph.indices import missing_value
 from bnnsgraph.ops.comparison import Select
 from bnnsgraph.ops.creation import Fill
-from bnnsgraph.ops.gathering import Gather, GatherND
+from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND, GatherOp
 from bnnsgraph.ops.indexed import IndexRule
 from bnnsgraph.ops.movement import Reshape, Unsqueeze
+from bnnsgraph.ops.rearrangement import BroadcastTo
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.options import Fill as FillMode
 from bnnsgraph.passes.regions import (
@@ -136,6 +137,32 @@ def gathered_plan(node: Node, op: Gather | GatherND, asked: Region) -> Plan:
     return Plan(region(picks), ((x, region(ahead)), (indices, part)), build, moved)
 
 
+def repeated_plan(node: Node, op: GatherAlongAxis) -> Plan | None:
+    """A gather of elements by indices that are the same along other axes: whole slices, as ``gather`` reads them."""
+    x, indices = node.inputs
+    spread = indices.node.op
+    if not isinstance(spread, BroadcastTo):
+        return None
+    (axis,) = op.addressed(x.spec.shape, indices.spec.shape)
+    shape, source = indices.spec.shape, indices.node.inputs[0]
+    own = (1,) * (len(shape) - source.spec.rank) + source.spec.shape
+    batch = next((other for other in range(axis) if own[other] == 1), axis)
+    behind = [other for other in range(batch, len(shape)) if other != axis]
+    if own[axis] != shape[axis] or any(own[other] != 1 for other in behind) or not is_fewer(shape[axis], x.spec.shape[axis]):
+        return None
+    mode = "clip" if op.out_of_bounds == "clip" else "unchecked"
+    rows = Rows((source.node, source.index), (), batch, mode, op.negative_indices, shape[axis], node)
+
+    def build(work: Work) -> tuple[Value, ...]:
+        accepted = work.accepted(x)
+        found, wanted = work.want(x, accepted), work.editor.new(indices)
+        if axis not in dict(accepted):
+            return work.editor.emit(op, (found, wanted), node)
+        return (_filled(work, op, found, x, wanted, node),)
+
+    return Plan((), ((x, region({axis: rows})), (indices, ())), build)
+
+
 def _is_one_side(pick: Pick, first: int, after: int) -> bool:
     """Whether axes that a pick addresses together are all of the indices, or none."""
     return len({first <= axis < after for axis in joint(pick)}) < 2
@@ -145,7 +172,7 @@ def _items(rank: int, axis: int) -> tuple[int | Span, ...]:
     return tuple(0 if other == axis else WHOLE for other in range(rank))
 
 
-def _filled(work: Work, op: Gather | GatherND, found: Value, x: Value, indices: Value, node: Node) -> Value:
+def _filled(work: Work, op: GatherOp, found: Value, x: Value, indices: Value, node: Node) -> Value:
     """Gathered slices that do not exist, replaced by what the mode says."""
     if not (isinstance(op.out_of_bounds, FillMode) or op.needs_check):
         return found
@@ -153,11 +180,10 @@ def _filled(work: Work, op: Gather | GatherND, found: Value, x: Value, indices: 
     axes = op.addressed(x.spec.shape, indices.spec.shape)
     table = editor.emit_one(Fill(tuple(x.spec.shape[axis] for axis in axes), True, Bool), (), node)
     rule = IndexRule(out_of_bounds=FillMode(False), negative_indices=op.negative_indices)
-    single = isinstance(op, Gather)
-    inside = editor.emit_one(Gather(0, **rule) if single else GatherND(**rule), (table, indices), node)
-    batch = op.resolved(x.spec.shape, indices.spec.shape)[1] if single else axes[0]
+    inside = editor.emit_one(GatherND(**rule) if isinstance(op, GatherND) else Gather(0, **rule), (table, indices), node)
+    batch = op.resolved(x.spec.shape, indices.spec.shape)[1] if isinstance(op, Gather) else axes[0]
     after = axes[0] + inside.spec.rank - batch
-    others = (*range(batch, axes[0]), *range(after, found.spec.rank))
+    others = () if isinstance(op, GatherAlongAxis) else (*range(batch, axes[0]), *range(after, found.spec.rank))
     if others:
         inside = editor.emit_one(Unsqueeze(others), (inside,), node)
     dtype = x.spec.dtype
