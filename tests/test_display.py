@@ -414,6 +414,18 @@ def test_a_page_has_a_drawing_for_each_folded_group_and_a_table() -> None:
     assert table[where + 1] == f"{20 * (8 * 8 * 2 + 8 * 2):,}"
 
 
+def test_long_names_in_the_table_are_shortened_and_whole_in_their_tooltip() -> None:
+    name = "encoder_layer_0_attention_self_query_weight"
+
+    def block(b: bg.Builder) -> Any:
+        weight = b.constant(name, values=np.ones(100, np.float32))
+        return weight.exp() + weight
+
+    page = record(block)._repr_html_()
+    assert f'<td title="{name}"><code>encoder_laye…n_self_query_weight</code></td>' in page
+    assert f"<code>Exp({name})</code>" in page
+
+
 def test_names_with_markup_and_large_graphs_do_no_harm() -> None:
     def block(b: bg.Builder) -> Any:
         x = b.argument("x", bg.Float32, [4, 6])

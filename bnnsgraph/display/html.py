@@ -7,7 +7,7 @@ from typing import Any
 
 from bnnsgraph.display.costs import flops, result_bytes
 from bnnsgraph.display.scene import Box, Frame, Scene
-from bnnsgraph.display.style import STYLE, escaped
+from bnnsgraph.display.style import STYLE, escaped, shortened
 from bnnsgraph.display.svg import document
 from bnnsgraph.display.thumbnails import thumbnail
 from bnnsgraph.errors import ShapeError
@@ -19,6 +19,8 @@ MOST_BOXES = 1000
 MOST_ROWS = 1000
 MOST_LINES = 40
 """Lines of the text that stands in for the page where a notebook is not trusted."""
+LONGEST_NAME = 32
+"""Characters of a name in the table, which stays in sight while the other columns scroll."""
 OPEN_UP_TO = 20
 """Boxes of a tensor's history that are shown without a click."""
 
@@ -32,11 +34,14 @@ PAGE = """
 .bnnsgraph-page .dim{color:var(--dim)}
 .bnnsgraph-page code{font:12px Menlo,Consolas,"DejaVu Sans Mono",monospace;background:none!important;color:inherit!important;
 padding:0!important;white-space:inherit!important}
-.bnnsgraph-page table{table-layout:auto!important;border-collapse:collapse;border:none!important;margin:4px 0!important;
-font-size:12px;color:var(--ink)!important}
+.bnnsgraph-page table{table-layout:auto!important;border-collapse:separate!important;border-spacing:0;border:none!important;
+margin:4px 0!important;font-size:12px;color:var(--ink)!important}
 .bnnsgraph-page tr{background:none!important}
 .bnnsgraph-page th,.bnnsgraph-page td{border:none;border-bottom:1px solid var(--rule);padding:2px 12px 2px 0!important;
 text-align:left!important;vertical-align:top!important;white-space:nowrap;max-width:none!important}
+.bnnsgraph-page th{position:sticky;top:0;background:var(--paper)!important;z-index:1}
+.bnnsgraph-page td:first-child,.bnnsgraph-page th:first-child{position:sticky;left:0;background:var(--paper)!important}
+.bnnsgraph-page th:first-child{z-index:2}
 .bnnsgraph-page td.call{white-space:normal;overflow-wrap:break-word;max-width:420px!important;min-width:200px}
 .bnnsgraph-page .number{text-align:right!important}
 .bnnsgraph-page .thumbnail{display:block}
@@ -181,8 +186,9 @@ def _table(scene: Scene) -> str:
 def _row(scene: Scene, node: Node) -> str:
     outputs = range(len(node.outputs))
     shapes = [str(spec).removeprefix(spec.dtype.name) for spec in node.outputs]
+    name = ", ".join(scene.names[node, index] for index in outputs)
     text = [
-        ", ".join(scene.names[node, index] for index in outputs),
+        shortened(name, LONGEST_NAME),
         scene.written(node),
         ", ".join(shapes),
         ", ".join(dict.fromkeys(spec.dtype.name for spec in node.outputs)),
@@ -190,7 +196,7 @@ def _row(scene: Scene, node: Node) -> str:
     own = _parameters(scene, node)
     numbers = [f"{own:,}" if own else "", _sum(flops, [node]), _sum(result_bytes, [node])]
     tip = escaped(f"{node.group}\n{node.origin.text}".strip())
-    places = ("", ' class="call"', "", "")  # the call alone may need several lines
+    places = (f' title="{escaped(name)}"', ' class="call"', "", "")  # the call alone may need several lines
     cells = "".join(f"<td{place}><code>{escaped(cell)}</code></td>" for place, cell in zip(places, text, strict=True))
     cells += "".join(f'<td class="number">{escaped(cell)}</td>' for cell in numbers)
     return f'<tr>{cells}<td title="{tip}">{escaped(str(node.origin))}</td></tr>'
