@@ -297,7 +297,7 @@ def test_index_vectors_choose_on_several_axes(mode: Any) -> None:
 
     def block(b: bg.Builder) -> Any:
         y = abs(b.argument("x", bg.Int32, x.shape) @ W)
-        one = (y * b.argument("z", bg.Int32, [8])).gather_nd(indices(b, [5, 2]), out_of_bounds=mode)[1:, 2:]
+        one = (y * b.argument("z", bg.Int32, [8])).gather_nd(indices(b, [5, 2]), out_of_bounds=mode)[1:]
         own = b.argument("j", bg.Int32, [3, 2, 1])
         two = (b.argument("y", bg.Int32, x.shape) @ W).gather_nd(own, batch_dimension_count=1, out_of_bounds=mode)
         table = b.argument("t", bg.Int32, [3, 6]).gather(rows, axis=0) @ W
@@ -308,7 +308,7 @@ def test_index_vectors_choose_on_several_axes(mode: Any) -> None:
     for own in (inside, outside):
         moved = steps(compare(block, *arrays, own, x, x[0, :3]))
         step = ["Multiply", "Abs", "MatMul"]
-        assert moved == [step, ["GatherND", *step], ["MatMul"], ["MatMul", "Gather"]]
+        assert moved == [step, ["GatherND"], ["MatMul"], ["MatMul", "Gather"]]
 
 
 @pytest.mark.parametrize("mode", ["raise", bg.fill(7)])

@@ -41,6 +41,8 @@ WAIT = 400
 """What a row from memory costs before its first element is there."""
 NEW = 4
 """What writing an element of such a tensor costs: its memory is taken anew in each run."""
+MARGIN = 1.25
+"""How much more must be saved than is added."""
 
 
 def is_gain(
@@ -48,7 +50,8 @@ def is_gain(
 ) -> bool:
     """Whether it costs less to select from the operands than from the results of an operation.
 
-    Without known sizes one position of many is a gain, and nothing else is.
+    What the operation does for positions that are thrown away, and the selection from its results, must outweigh the
+    selections from its operands. Without known sizes one position of many is a gain, and nothing else is.
 
     Args:
         op: the operation.
@@ -65,7 +68,7 @@ def is_gain(
     work = WORK.get(_kind(op, WORK), 1) * (written + _read(op, operands)) + _products(op, operands, results[0])
     before = sum(_selecting(part, shape, axis, pick) for shape in results)
     after = sum(_selecting(part, shape, own[-1], pick) for shape, own in zip(operands, places, strict=True) if own)
-    return (1 - part) * work + before >= READS.get(_kind(op, READS), 1) * after
+    return (1 - part) * work + before >= MARGIN * READS.get(_kind(op, READS), 1) * after
 
 
 def is_row_cheaper(count: int, width: int) -> bool:
@@ -126,10 +129,10 @@ PRODUCTS: dict[type[Op], Callable[[Any, Sequence[Shape], Shape], int]] = {
 WORK: dict[type[Op], float] = {
     Concatenate: 0.5,
     CumulativeSum: 8,
-    Exponential: 4,
+    Exponential: 2,
     Ordering: 16,
-    Standardize: 3,
-    RMSNorm: 3,
+    Standardize: 2,
+    RMSNorm: 2,
 }
 """What an operation does with each element that it reads or writes, where that is not reading or writing it."""
 

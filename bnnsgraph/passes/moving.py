@@ -2,6 +2,12 @@
 
 One walk from the results to the arguments finds the part of each value that all its readers agree on; one walk back builds the
 graph of those parts. A value that any reader needs whole is computed whole.
+
+A changed graph does no more work than the recorded one. Every operation is built once, whoever reads it, for all positions or
+for fewer: a selection that has as many positions as its axis, or more, stays where it is, and so does one of a value that is a
+result or that another reader needs whole. What may grow is the number of selections, where an operation has several operands:
+each step ahead of an operation is weighed by :func:`bnnsgraph.passes.costs.is_gain`. Operations that XLA computes for selected
+elements alone are passed only on the way to one that it does not.
 """
 
 from __future__ import annotations
