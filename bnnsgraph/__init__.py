@@ -9,6 +9,7 @@ from bnnsgraph.builder import Builder as Builder
 from bnnsgraph.context import Compilation as Compilation
 from bnnsgraph.context import Context as Context
 from bnnsgraph.context import make_context as make_context
+from bnnsgraph.cpu import configure_cpu as configure_cpu
 from bnnsgraph.dtypes import BFloat16 as BFloat16
 from bnnsgraph.dtypes import Bool as Bool
 from bnnsgraph.dtypes import Float16 as Float16
