@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 from bnnsgraph.builder import Builder
 from bnnsgraph.compile import checks, is_tracer
 from bnnsgraph.errors import ParameterError
-from bnnsgraph.exporting import export_program
 from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
-from bnnsgraph.progress import tracked
 from bnnsgraph.running import Compilation, Cost
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 
@@ -169,6 +167,8 @@ class Context(Inspection):
         Raises:
             ParameterError: a name is unknown or missing, or some size has no name.
         """
+        from bnnsgraph.progress import tracked
+
         shapes = [value.spec.shape for value in self.graph.arguments]
         names = {name for shape in shapes for size in shape if not isinstance(size, int) for name in size.names()}
         if names != sizes.keys():
@@ -209,6 +209,8 @@ class Context(Inspection):
         Raises:
             ParameterError: a platform is unknown, or the constraints are not enough.
         """
+        from bnnsgraph.exporting import export_program
+
         exported = export_program(self._runner.placed(), platforms, constraints)
         if path is not None:
             write_atomically(path, bytes(exported.serialize()))

@@ -1,14 +1,16 @@
 """Frozen dataclasses that are made quickly: importing the package makes more than a hundred.
 
 ``dataclasses.dataclass(frozen=True)`` writes and compiles six methods for each class, at each start of Python. Five of them
-say the same of every class, and stand here once. ``__init__`` has the names of the fields in it: it is compiled for a class
-that has fields of its own, and inherited by the others.
+say the same of every class, and stand here once. ``__init__`` has the names of the fields in it: it is compiled once for
+classes with fields of the same names, and inherited by those without fields of their own.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from types import CodeType, FunctionType
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T", bound="Frozen")
@@ -54,15 +56,21 @@ def frozen(cls: type[T]) -> type[T]:
 
 def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
     """``__init__``, which sets the fields."""
-    placed = {field.name: field.default for field in listed if not field.kw_only}
     named = {field.name: field.default for field in listed if field.kw_only}
-    parameters = ", ".join(["self", *placed, *(["*"] if named else []), *named])
-    body = "".join([f"\n _set(self, {field.name!r}, {field.name})" for field in listed])
-    namespace: dict[str, Any] = {"__name__": cls.__module__, "_set": object.__setattr__}
-    exec(f"def __init__({parameters}):{body}", namespace)
-    init = namespace["__init__"]
+    code = _code(tuple([field.name for field in listed]), tuple(named))
+    init = FunctionType(code, {"__name__": cls.__module__, "_set": object.__setattr__})
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {**{field.name: field.type for field in listed}, "return": None}
-    init.__defaults__ = tuple([default for default in placed.values() if default is not MISSING])
+    init.__defaults__ = tuple([field.default for field in listed if not field.kw_only and field.default is not MISSING])
     init.__kwdefaults__ = {name: default for name, default in named.items() if default is not MISSING}
     return init
+
+
+@functools.cache
+def _code(names: tuple[str, ...], named: tuple[str, ...]) -> CodeType:
+    """What every ``__init__`` does that sets fields of these names, some of which are given by name alone."""
+    parameters = ", ".join(["self", *[name for name in names if name not in named], *(["*"] if named else []), *named])
+    body = "".join([f"\n _set(self, {name!r}, {name})" for name in names])
+    namespace: dict[str, Any] = {}
+    exec(f"def __init__({parameters}):{body}", namespace)
+    return namespace["__init__"].__code__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,11 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Outcome, Program, checks, is_tracer, large_constants, x64
 from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
-from bnnsgraph.executables import kept_in
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement
-from bnnsgraph.progress import waiting
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
 from bnnsgraph.xla import jax, jnp
 
@@ -83,6 +80,8 @@ class Runner:
     """Compiles a graph for the sizes it meets, and runs it. Safe to use from several threads."""
 
     def __init__(self, graph: Graph) -> None:
+        import threading
+
         from bnnsgraph.passes.rewriting import Rewriter
 
         self.graph = graph
@@ -153,6 +152,9 @@ class Runner:
         return self.graph.options.max_executables
 
     def _compile(self, program: Program, shapes: Sequence[Shape], reason: str) -> tuple[Entry, Compilation]:
+        from bnnsgraph.executables import kept_in
+        from bnnsgraph.progress import waiting
+
         specs, sizes = self._sized(shapes)
         named = dict(zip(self.names, shapes, strict=True))
         start = time.perf_counter()
