@@ -305,6 +305,11 @@ def test_inputs_that_are_refused(inputs: list[str], message: str, capsys: pytest
     assert found.count("\n") == found.count("\n  declared at ")
 
 
+def test_each_input_has_its_own_option(capsys: pytest.CaptureFixture[str]) -> None:
+    found = refused(capsys, "run", "rows.bnnsgraph", "--input", "i=i.npy", "j=i.npy")
+    assert ": unrecognized arguments: j=i.npy; write --input, or --size, before each (see " in found
+
+
 def test_a_run_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "rows.bnnsgraph", "--input", "i=outside.npy", "--output", "out.npz"]
     message = refused(capsys, *words, code=1)
@@ -545,9 +550,11 @@ def test_extras_that_are_missing_or_old(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(importlib.metadata, "version", version)
     assert doctor.extras()["demo"] == ["tokenizers>=0.20 (not 0.19.9)", "wordllama"]
     monkeypatch.setattr(bg, "__file__", os.path.join("absent", "bnnsgraph", "__init__.py"))
-    lines = ["numpy>=2.0", "safetensors>=0.4; extra == 'demo'", "bnnsgraph[demo]; extra == 'test'"]
+    lines = ["numpy>=2.0", "safetensors>=0.4; extra == 'demo'", "bnnsgraph[demo]; extra == 'test'", "pytest; extra == 'test'"]
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
-    assert doctor.extras() == {"demo": [], "test": []}
+    assert doctor.extras() == {"demo": [], "test": ["pytest"]}
+    del versions["safetensors"]
+    assert doctor.extras() == {"demo": ["safetensors"], "test": ["safetensors", "pytest"]}
 
 
 # The page of the documentation

@@ -284,6 +284,13 @@ def test_apples_programs_are_written_with_apples_calls(program: Callable[[bg.Bui
     assert int(place[1]) == program.__code__.co_firstlineno + 1
 
 
+def test_swift_in_the_documents_has_apples_calls() -> None:
+    root = Path(__file__).parent.parent
+    texts = [path.read_text(encoding="utf-8") for path in (root / "docs").rglob("*.md")]
+    blocks = [block for text in texts for block in re.findall(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+    assert [calls(f"func f() {{ {block} }}") for block in blocks] == [[ARGUMENT] * 2 + ["*", "mean(axes:keepDimensions:)"]]
+
+
 def test_the_checks_notice_a_call_that_apple_does_not_have() -> None:
     text = graph_of(two_outputs).to_swift()
     for right, wrong in [

@@ -86,7 +86,19 @@ def _devices() -> Iterator[str]:
 
 def extras() -> Mapping[str, Sequence[str]]:
     """For each extra of this package the packages that it needs and that are missing or too old."""
-    return {name: [text for each in needed if (text := _lacking(each))] for name, needed in _needed().items()}
+    needed = _needed()
+    return {name: [text for each in _with_others(name, needed) if (text := _lacking(each))] for name in needed}
+
+
+def _with_others(name: str, needed: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The requirements of an extra and of the extras that it names."""
+    for requirement in needed[name]:
+        others = re.match(r"bnnsgraph\[([^]]*)\]", requirement)
+        if others is None:
+            yield requirement
+        else:
+            for other in others[1].split(","):
+                yield from _with_others(other.strip(), needed)
 
 
 def _needed() -> dict[str, list[str]]:
@@ -107,8 +119,6 @@ def _lacking(requirement: str) -> str | None:
     parts = re.match(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?", requirement)
     assert parts is not None
     name, least = parts[1], parts[2]
-    if name == "bnnsgraph":
-        return None
     version = _version(name)
     if version is None:
         return name

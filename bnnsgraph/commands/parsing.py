@@ -29,6 +29,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and stop with exit code 2."""
+        if re.match(r"unrecognized arguments: \w+=", message):
+            message += "; write --input, or --size, before each"
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
