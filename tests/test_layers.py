@@ -206,7 +206,7 @@ before = set(sys.modules)
 import bnnsgraph
 print(sorted(name for name in set(sys.modules) - before if name.split(".")[0] not in ("bnnsgraph", *sys.argv[1:])))
 """
-CHEAP = ["__future__", "copy", "dataclasses", "org"]  # ``org`` is what ``copy`` of Python 3.11 looks for
+CHEAP = ["__future__", "copy", "dataclasses"]
 
 
 def test_the_package_starts_with_little_more_than_numpy() -> None:
