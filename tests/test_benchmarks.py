@@ -52,6 +52,16 @@ def test_different_answers_are_not_timed() -> None:
         timing.require_equal("case", {"one": lambda: zeros, "other": lambda: zeros + np.float32(1e-7)}, 0)
 
 
+def test_a_library_with_a_wrong_answer_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing.CLOCK, "left_out", [])
+    zeros = np.zeros(3, np.float32)
+    functions = {OURS: lambda: zeros, "NumPy": lambda: zeros, "Library": lambda: zeros + 1}
+    assert {row.who for row in timing.side_by_side("case", functions, seconds=1e-3)} == {OURS, "NumPy"}
+    assert timing.CLOCK.left_out == ["case: Library is left out: its answer differs from NumPy's"]
+    with pytest.raises(AssertionError, match="case: Library and NumPy and bnnsgraph answer differently"):
+        timing.require_equal("case", functions | {"NumPy": lambda: zeros + 1}, 0)
+
+
 def test_rounds_and_ratios() -> None:
     ran: list[str] = []
     functions = {OURS: lambda: ran.append("ours"), "other": lambda: ran.append("other")}
@@ -68,7 +78,7 @@ def test_what_does_not_fit_is_named() -> None:
     timing.CLOCK.start(0)
     try:
         assert timing.side_by_side("late", {"one": lambda: None}) == []
-        assert timing.CLOCK.left_out == ["late"]
+        assert timing.CLOCK.left_out == ["late: left out, the time was over"]
         assert timing.CLOCK.late
     finally:
         timing.CLOCK.start(None)
@@ -109,7 +119,8 @@ def test_report() -> None:
 def document(*rows: Row, suite: str = "gathering") -> dict[str, Any]:
     machine = {"processor": "P", "cores": 2, "system": "S", "python": "3", "versions": {"jax": "1"}}
     kept = [{"suite": suite, **row.as_dict()} for row in rows]
-    return {"date": "2000-01-01", "command": "c", "machine": machine, "notes": ["torch is left out"], "rows": kept}
+    notes = ["torch is left out"]
+    return {"date": "2000-01-01", "command": "c", "machine": machine, "settings": [], "notes": notes, "rows": kept}
 
 
 def test_exit_code_says_whether_something_is_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +133,30 @@ def test_exit_code_says_whether_something_is_slower(tmp_path: Path, capsys: pyte
     assert command.main(["--compare", str(base), "--taken", str(base)]) == 0
     with pytest.raises(SystemExit):
         command.main(["nothing"])
+
+
+def test_gate_by_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [Row("one", BARE, 1e-3, 1e-3, 1e-3, 5, (1.9, 2.5, 9.0)), Row("two", BARE, 1e-3, 1e-3, 1e-3, 5, (2.1, 2.2, 2.3))]
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps(document(*rows)))
+    assert command.main(["--taken", str(kept), "--most", "2.5"]) == 0
+    assert command.main(["--taken", str(kept), "--most", "2"]) == 1
+    assert capsys.readouterr().out.strip() == "two: 2.10 times jax.jit, of 2.0 allowed"
+
+
+def test_page_of_two_runs() -> None:
+    plain = document(Row("rows", OURS, 1e-3, 1e-3, 1e-3, 5, (1, 1, 1)))
+    configured = document(Row("rows", OURS, 5e-4, 5e-4, 5e-4, 5, (1, 1, 1))) | {"settings": ["memory: kept"], "command": "d"}
+    text = rendering.page(plain, configured)["performance.md"]
+    assert "with `c` and `d`, on P" in text
+    assert text.count("- torch is left out") == 1
+    assert [line for line in text.splitlines() if line.startswith(("- memory", "## ", "| rows"))] == [
+        "- memory: kept",
+        "## The gather family",
+        "| rows | 1.00 ms (1.00–1.00) |  |",
+        "## The gather family, configured",
+        "| rows | 500 µs (500–500) |  |",
+    ]
 
 
 def test_page() -> None:

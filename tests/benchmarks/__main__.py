@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import bnnsgraph as bg
 from tests.benchmarks import comparing, peers, rendering
-from tests.benchmarks.timing import CLOCK, Row, table
+from tests.benchmarks.timing import BARE, CLOCK, Row, table
 
 ROOT = Path(__file__).parents[2]
 SUITES = ("gathering", "programs", "rewrites", "starting", "recording", "calls", "growth")
@@ -36,12 +37,20 @@ def machine() -> dict[str, Any]:
     }
 
 
-def taken(suites: Sequence[str], quick: bool, keep: Path | None) -> dict[str, Any]:
-    """The figures of the suites, printed and kept as they come, as a document for a JSON file."""
+def taken(suites: Sequence[str], quick: bool, keep: Path | None, settings: Sequence[str] = ()) -> dict[str, Any]:
+    """The figures of the suites, printed and kept as they come, as a document for a JSON file.
+
+    Args:
+        suites: by name.
+        quick: few cases, beside ``jax.jit`` alone.
+        keep: the file.
+        settings: what ``configure_cpu`` set, if it was called.
+    """
     document: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "command": f"python -m tests.benchmarks {' '.join(sys.argv[1:])}".strip(),
         "machine": machine(),
+        "settings": list(settings),
         "notes": [],
         "rows": [],
     }
@@ -72,9 +81,18 @@ def report(base: Path, document: Mapping[str, Any]) -> int:
     return int(any(change.worse for change in found))
 
 
-def render(kept: Path, folder: Path) -> None:
-    """Write the page of the figures in a file."""
-    for name, text in rendering.page(json.loads(kept.read_text())).items():
+def too_slow(document: Mapping[str, Any], most: float) -> int:
+    """Print where we take more than ``most`` times as long as ``jax.jit``, in three rounds of four; 1 if anywhere."""
+    found = [row for row in rows_of(document) if row.who == BARE and row.ratio is not None and row.ratio[0] > most]
+    print(
+        "\n".join(f"{row.case}: {row.ratio[0]:.2f} times {BARE}, of {most} allowed" for row in found if row.ratio is not None)
+    )
+    return int(bool(found))
+
+
+def render(kept: Sequence[Path], folder: Path) -> None:
+    """Write the page of the figures in files."""
+    for name, text in rendering.page(*[json.loads(path.read_text()) for path in kept]).items():
         place = folder / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text, encoding="utf-8")
@@ -90,7 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
     parser.add_argument("--compare", type=Path, metavar="BASE.json", help="report changes; exit code 1 if something is slower")
     parser.add_argument("--taken", type=Path, metavar="FILE.json", help="compare these figures instead of running")
-    parser.add_argument("--render", type=Path, metavar="FILE.json", help="write docs/performance.md from kept figures")
+    parser.add_argument("--configured", action="store_true", help="after bnnsgraph.configure_cpu()")
+    parser.add_argument("--most", type=float, metavar="RATIO", help="exit code 1 if a case takes so many times jax.jit's time")
+    parser.add_argument(
+        "--render", type=Path, nargs="+", metavar="FILE.json", help="write docs/performance.md from kept figures, in this order"
+    )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.suites if name not in SUITES]
     if unknown:
@@ -102,8 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document = json.loads(options.taken.read_text())
     else:
         CLOCK.start(options.minutes)
-        document = taken(options.suites or SUITES, options.quick, options.json)
-    return report(options.compare, document) if options.compare else 0
+        settings = bg.configure_cpu() if options.configured else ()
+        document = taken(options.suites or SUITES, options.quick, options.json, settings)
+    slow = too_slow(document, options.most) if options.most else 0
+    return max(slow, report(options.compare, document) if options.compare else 0)
 
 
 if __name__ == "__main__":

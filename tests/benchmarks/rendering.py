@@ -20,7 +20,7 @@ TITLES = {
 }
 TEXT = """# Performance
 
-Taken on {date} with `{command}`, on {machine}.
+Taken on {date} with {command}, on {machine}.
 
 Every table compares programs that were run side by side, in one process, on the same arrays, after their answers were found
 equal and after a warm-up. They take turns in rounds; a figure is the median of the rounds, in parentheses the quartiles.
@@ -30,31 +30,38 @@ OpenVINO write into the same memory at each call; JAX, PyTorch and we return new
 output once, which is the limit and not a peer. `torch.compile` is left out: it needs a C++ compiler, and tens of seconds for a
 program.
 """
+SETTINGS = """Where a title says configured, `bnnsgraph.configure_cpu()` was called first. It changes the whole process,
+so the peers run under it too:
+"""
 NUMBERED = re.compile(r"(.+): ([\d,]+)")
 COLOURS = ("#0969da", "#8c959f", "#bc4c00", "#2da44e", "#8250df", "#bf3989", "#6e7781")
 
 
-def page(document: Mapping[str, Any]) -> dict[str, str]:
-    """The files under ``docs/``, by name."""
-    suites: dict[str, list[Row]] = {}
-    for kept in document["rows"]:
-        suites.setdefault(kept["suite"], []).append(Row.from_dict(kept))
-    machine = document["machine"]
+def page(*documents: Mapping[str, Any]) -> dict[str, str]:
+    """The files under ``docs/``, by name: of figures taken on one machine with one set of versions."""
+    suites: dict[tuple[str, bool], list[Row]] = {}
+    for document in documents:
+        for kept in document["rows"]:
+            suites.setdefault((kept["suite"], bool(document["settings"])), []).append(Row.from_dict(kept))
+    machine = documents[0]["machine"]
     libraries = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     described = (
         f"{machine['processor']} ({machine['cores']} cores), {machine['system']}, Python {machine['python']}; {libraries}"
     )
-    lines = [TEXT.format(date=document["date"], command=document["command"], machine=described, limit=LIMIT)]
+    commands = " and ".join(f"`{document['command']}`" for document in documents)
+    lines = [TEXT.format(date=documents[0]["date"], command=commands, machine=described, limit=LIMIT)]
+    for settings in [document["settings"] for document in documents if document["settings"]][:1]:
+        lines.append(f"{SETTINGS}\n" + "".join(f"- {setting}\n" for setting in settings))
     files: dict[str, str] = {}
-    for suite, rows in suites.items():
-        lines.append(f"## {TITLES[suite]}\n")
+    for (suite, configured), rows in suites.items():
+        lines.append(f"## {TITLES[suite]}{', configured' if configured else ''}\n")
         lines += [f"{line}\n" for line in summary(rows)] if suite in ("gathering", "programs") else []
         lines += [*table(rows), ""]
         for curve, points in curves(rows):
-            name = f"performance/{suite}_{re.sub(r'[^a-z0-9]+', '_', curve.lower())}.svg"
+            name = f"performance/{suite}{'_configured' if configured else ''}_{re.sub(r'[^a-z0-9]+', '_', curve.lower())}.svg"
             files[name] = plot(curve, points)
             lines.append(f"![{curve}]({name})\n")
-    lines += [f"- {note}" for note in document["notes"]]
+    lines += [f"- {note}" for note in dict.fromkeys(note for document in documents for note in document["notes"])]
     files["performance.md"] = "\n".join(lines).rstrip() + "\n"
     return files
 
