@@ -23,6 +23,7 @@ from bnnsgraph.ops.linear import MatMul
 from bnnsgraph.ops.normalization import Standardize
 from bnnsgraph.ops.reduction import Reduce
 from bnnsgraph.ops.slicing import Slice, Span
+from bnnsgraph.ops.sorting import Ordering
 from bnnsgraph.ops.trigonometry import Tanh
 from bnnsgraph.passes.editing import Rewrites
 from bnnsgraph.passes.plans import resized
@@ -441,6 +442,27 @@ def test_rows_by_score() -> None:
         return (x @ W).gather(best.indices, axis=0), best.values
 
     assert steps(compare(block, N)) == [["MatMul"]]
+
+
+@pytest.mark.parametrize("missing", [0.0, pytest.param(np.nan, marks=pytest.mark.long)])
+def test_the_first_in_order_are_the_best(missing: float) -> None:
+    """Among equal numbers, zeros of both signs and NaN, the same come first."""
+    x = np.array([[3, -0.0, 0, 1, 3, 0, -1, -0.0], [1, 1, -2, 0, -0.0, 5, missing, missing]], np.float32)
+    orders = bg.SortOrder.ASCENDING, bg.SortOrder.DESCENDING
+
+    def block(b: bg.Builder) -> Any:
+        y = b.argument("x", bg.Float32, x.shape)
+        best = y.top_k(5, axis=1)
+        first = [each[:, :3] for order in orders for each in (y.sort(1, order), y.arg_sort(1, order))]
+        signs = [1 / each for each in first[::2]]
+        return *first, *signs, best.values[:, :2], best.indices[1:, :2], y.sort(1)[:, :5], y.sort(1)[:, 1:3], y[0].sort(0)[:4]
+
+    graph = record(block)
+    compare(block, x)
+    ordered = [str(node.op) for node in rewritten(graph, [x.shape], checked=True)[0].nodes if isinstance(node.op, Ordering)]
+    smallest, largest = "TopK(axis=1, k=3, find_largest=False)", "TopK(axis=1, k=3)"
+    more = ["TopK(axis=1, k=2)", "Sort(axis=1)", "Sort(axis=1)", "TopK(axis=0, k=4, find_largest=False)"]
+    assert sorted(ordered) == sorted([smallest, smallest, largest, largest, *more])
 
 
 def test_both_axes_of_a_product() -> None:

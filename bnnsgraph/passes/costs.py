@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from bnnsgraph.dtypes import DType, Float32
 from bnnsgraph.graph import Op
 from bnnsgraph.ops.activation import PReLU
 from bnnsgraph.ops.arithmetic import Arithmetic, FusedMultiplyAdd, Negate
@@ -74,6 +75,11 @@ def is_gain(
 def is_row_cheaper(count: int, width: int) -> bool:
     """Whether reading one row costs no more than its product with ``count`` numbers, which are computed for it."""
     return count * (1 + width / PRODUCTS_PER_ELEMENT) >= width * (2 if width >= ROW else 6)
+
+
+def is_selected(dtype: DType) -> bool:
+    """Whether the first half of the numbers, or fewer, are found faster than all are sorted. Wider keys are sorted anyway."""
+    return dtype.bits <= 16 or dtype is Float32
 
 
 def _count(shape: Shape) -> int:

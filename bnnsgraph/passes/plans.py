@@ -14,7 +14,8 @@ from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND, GatherOp
 from bnnsgraph.ops.movement import Concatenate, Reshape
 from bnnsgraph.ops.rearrangement import BroadcastTo
 from bnnsgraph.ops.slicing import Slice
-from bnnsgraph.passes.costs import is_gain
+from bnnsgraph.ops.sorting import ArgSort, Ordering, Sort, SortOrder, TopK
+from bnnsgraph.passes.costs import is_gain, is_selected
 from bnnsgraph.passes.editing import SMALL, positions
 from bnnsgraph.passes.regions import Part, Pick, Region, Rows, fewer, grouped, joint, region, span_part, with_counts
 from bnnsgraph.passes.rowwise import Axes, axes_of
@@ -37,6 +38,8 @@ def plan(node: Node, asked: Region) -> Plan:
             found = repeated_plan(node, node.op)
         case Concatenate():
             found = _concatenate(node, node.op, asked)
+        case Ordering():
+            found = _ordering(node, node.op, asked)
         case ScaledDotProductAttention(causal=True):
             found = _attention(node, node.op, asked)
         case _:
@@ -140,6 +143,30 @@ def _concatenate(node: Node, op: Concatenate, asked: Region) -> Plan | None:
         return tuple(parts) if len(parts) == 1 else work.editor.emit(op, parts, node)
 
     return Plan(region({**picks, axis: part}), tuple(wants), build)
+
+
+def _ordering(node: Node, op: Ordering, asked: Region) -> Plan | None:
+    """The first of ordered numbers: no more than these are put in order."""
+    axis = normalize_axis(op.axis, node.outputs[0].rank)
+    part, size, dtype = dict(asked).get(axis), node.outputs[0].shape[axis], node.inputs[0].spec.dtype
+    if not isinstance(part, Part) or not isinstance(size, int) or not isinstance(part.count, int):
+        return None
+    if positions(part.span, size) != range(part.count):
+        return None
+    match op:
+        case TopK():
+            first = replace(op, k=part.count)
+        case Sort() | ArgSort() if is_selected(dtype) and part.count <= size // 2:
+            first = TopK(axis, part.count, op.sort_order is SortOrder.DESCENDING)
+        case _:
+            return None
+    picks, wants = _passed(node, tuple(pair for pair in asked if pair[0] != axis))
+
+    def build(work: Work) -> tuple[Value, ...]:
+        values, places = work.editor.emit(first, [work.want(*want) for want in wants], node)
+        return (values,) if isinstance(op, Sort) else (places,) if isinstance(op, ArgSort) else (values, places)
+
+    return Plan(region({**picks, axis: part}), wants, build)
 
 
 def _attention(node: Node, op: ScaledDotProductAttention, asked: Region) -> Plan | None:

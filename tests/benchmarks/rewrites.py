@@ -197,6 +197,17 @@ def last_query(length: int, heads: int, width: int) -> list[Row]:
     )
 
 
+def first_in_order(rows: int, width: int, count: int) -> list[Row]:
+    """Where the largest numbers of each row stand, from all of them in order."""
+    x = RNG.normal(size=(rows, width)).astype(np.float32)
+
+    def block(b: bg.Builder) -> Any:
+        return b.argument("x", bg.Float32, x.shape).arg_sort(1, bg.SortOrder.DESCENDING)[:, :count]
+
+    name = f"the first {count} of arg_sort, ({rows}, {width})"
+    return case(name, block, lambda x: jnp.argsort(x, 1, descending=True)[:, :count], lambda x: jax.lax.top_k(x, count)[1], [x])
+
+
 def one_part(rows: int, width: int) -> list[Row]:
     """One of three parts of a product."""
     w = weights(width, 3 * width)
@@ -252,6 +263,7 @@ def run(quick: bool) -> list[Row]:
     found += best_rows(8_192, 256, 16)
     found += joined_rows(8_192, 256, 64)
     found += last_query(1_024, 8, 64)
+    found += first_in_order(64, 4_096, 16)
     found += one_part(2_048, 512)
     found += counting_rows(65_536, 64)
     return found + rows_of_a_chain(65_536, 64, 1_024)
