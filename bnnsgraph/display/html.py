@@ -44,6 +44,7 @@ text-align:left!important;vertical-align:top!important;white-space:nowrap;max-wi
 .bnnsgraph-page th:first-child{z-index:2}
 .bnnsgraph-page td.call{white-space:normal;overflow-wrap:break-word;max-width:420px!important;min-width:200px}
 .bnnsgraph-page .number{text-align:right!important}
+.bnnsgraph-page td.number{white-space:normal;max-width:220px!important}
 .bnnsgraph-page .thumbnail{display:block}
 .bnnsgraph-page .bars{fill:var(--line)}
 """.strip()
@@ -175,7 +176,8 @@ def _table(scene: Scene) -> str:
         _sum(flops, scene.graph.nodes),
         _sum(result_bytes, scene.graph.nodes),
     ]
-    foot = '<td colspan="4">all</td>' + "".join(f'<td class="number">{escaped(total)}</td>' for total in totals) + "<td></td>"
+    numbers = "".join(f'<td class="number">{escaped(total)}</td>' for total in totals)
+    foot = f'<td>all</td><td colspan="3"></td>{numbers}<td></td>'
     body = "\n".join(rows)
     return (
         f'<details><summary>Table of operations</summary><div class="canvas"><table><thead><tr>{head}</tr></thead>\n'
