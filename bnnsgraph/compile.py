@@ -27,8 +27,9 @@ def is_tracer(array: object) -> bool:
 
 
 LEVEL = "xla_backend_optimization_level"
-"""At XLA's own, 3, LLVM unrolls the loop that copies a row of 40 to 80 numbers before it can vectorise it: such gathers take
-two to three times as long as at 2, and an LSTM 1.4 times. No program of ``tests/benchmarks`` was slower at 2."""
+"""XLA's own is 3, at which LLVM unrolls the loop that copies a row of 40 to 80 numbers before it can vectorise it: such
+gathers take two to three times as long as at 2, and an LSTM 1.4 times. Scatters of rows take twice as long at 2, and padding
+1.6 times. No other operation was faster at one than at the other (jaxlib 0.10.2)."""
 
 Rewriting: TypeAlias = Callable[[Sequence[Any], bool], Graph]
 Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
@@ -169,7 +170,8 @@ def compiler_options(graph: Graph) -> dict[str, Any]:
             )
         return {}
     options: dict[str, Any] = {"xla_cpu_multi_thread_eigen": False} if graph.options.use_single_thread else {}
-    if LEVEL not in os.environ.get("XLA_FLAGS", ""):
+    levels = {node.op.cpu_level for node in graph.nodes} - {None}
+    if levels == {2} and LEVEL not in os.environ.get("XLA_FLAGS", ""):
         options[LEVEL] = 2
     return options
 

@@ -53,6 +53,8 @@ class Op(Frozen):
 
     sizes_only: ClassVar[bool] = False
     """Whether the result follows from the sizes of the operands, whatever their elements."""
+    cpu_level: ClassVar[int | None] = None
+    """XLA's optimisation level, of 2 and 3, at which the operation is faster on the CPU; None where both are alike."""
 
     def bind(self, sizes: Mapping[str, Any]) -> Self:
         """The operation with named sizes in its parameters replaced by their values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -80,3 +81,22 @@ def test_the_first_operation_that_makes_an_infinity_is_named() -> None:
         context(np.array([np.nan, 1], np.float32))
     context.check_for_nans_and_infinities = False
     context(np.zeros(2, np.float32))
+
+
+def test_rows_are_copied_at_the_level_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(block: Callable[[bg.Builder], Any]) -> Any:
+        return bnnsgraph.compile.compiler_options(bg.make_context(block).graph).get("xla_backend_optimization_level")
+
+    def rows(b: bg.Builder) -> bg.Tensor[Any]:
+        return b.argument("x", bg.Float32, [8, 64]).gather(b.argument("i", bg.Int32, [4]), axis=0)
+
+    def put_back(b: bg.Builder) -> bg.Tensor[Any]:
+        return b.argument("y", bg.Float32, [8, 64]).scatter(
+            rows(b), b.argument("j", bg.Int32, [4]), axis=0, mode=bg.ScatterMode.UPDATE
+        )
+
+    assert asked(rows) == 2
+    assert asked(put_back) is None
+    assert asked(lambda b: b.argument("x", bg.Float32, [8, 64]) + 1) is None
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
+    assert asked(rows) is None

@@ -6,7 +6,7 @@ that both share (``batch_dimension_count``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from bnnsgraph.errors import ShapeError
 from bnnsgraph.frozen import frozen
@@ -30,6 +30,8 @@ FAR = 4 << 20
 @frozen
 class GatherOp(IndexOp):
     """The base of the three: what they share is the call of ``lax.gather``."""
+
+    cpu_level: ClassVar[int | None] = 2
 
     def read(self, x: jax.Array, indices: jax.Array, offset_dims: tuple[int, ...], batch: tuple[int, ...]) -> jax.Array:
         """Gather whole slices: size 1 on addressed and batch axes, the full size on all others."""

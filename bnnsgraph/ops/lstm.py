@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, F, Handle, Operand
@@ -30,6 +30,8 @@ class LSTMLayer(Recurrent):
 
     recurrent_activation: Activation
     cell_activation: Activation
+
+    cpu_level: ClassVar[int | None] = 2
 
     def run(
         self, x: jax.Array, h: jax.Array, c: jax.Array, w: jax.Array, r: jax.Array, b: jax.Array, *, reverse: bool

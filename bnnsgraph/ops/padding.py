@@ -61,6 +61,8 @@ class Pad(Op):
     type: Padding
     padding: tuple[tuple[int, int], ...]
 
+    cpu_level: ClassVar[int | None] = 3
+
     def infer(self, x: TensorSpec) -> TensorSpec:
         if len(self.padding) > x.rank:
             raise ShapeError(f"padding must have at most one pair for each of the {x.rank} axes, got {len(self.padding)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from bnnsgraph.dtypes import Floating, Number
 from bnnsgraph.errors import DTypeError, ParameterError, ShapeError
@@ -51,6 +51,8 @@ class ScatterOp(IndexOp):
 
     mode: ScatterMode
     unique_indices: bool = field(default=False, kw_only=True)
+
+    cpu_level: ClassVar[int | None] = 3
 
     def require_payload(self, x: TensorSpec, updates: TensorSpec, indices: TensorSpec) -> None:
         """The rule about element types and indices."""
