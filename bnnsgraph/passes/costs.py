@@ -133,7 +133,7 @@ PRODUCTS: dict[type[Op], Callable[[Any, Sequence[Shape], Shape], int]] = {
 """Multiplications of an operation for the shapes of its operands and of its result."""
 
 WORK: dict[type[Op], float] = {
-    Concatenate: 0.5,
+    Concatenate: 0.3,
     CumulativeSum: 8,
     Exponential: 2,
     Ordering: 16,
