@@ -31,7 +31,7 @@ LEVEL = "xla_backend_optimization_level"
 gathers take two to three times as long as at 2, and an LSTM 1.4 times. Scatters of rows take twice as long at 2, and padding
 1.6 times. No other operation was faster at one than at the other (jaxlib 0.10.2)."""
 
-Rewriting: TypeAlias = Callable[[Sequence[Any], bool], Graph]
+Rewriting: TypeAlias = Callable[[Sequence[Any], bool, bool], Graph]
 Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
 
 
@@ -212,7 +212,8 @@ class Program(Frozen):
     parameters: tuple[Any, ...]
     placement: Placement | None
     rewrite: Rewriting | None = None
-    """Gives the graph to lower for the arguments' shapes, with or without its checks; the constants are the same nodes."""
+    """Gives the graph to lower for the arguments' shapes, with or without its checks, to be run or differentiated; the
+    constants are the same nodes."""
 
     @staticmethod
     def place(graph: Graph, rewrite: Rewriting | None = None) -> Program:
@@ -269,7 +270,7 @@ class Program(Frozen):
         return self._jit(check, self._whole)
 
     def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any]) -> Outcome:
-        return self._pure(parameters, arrays, checked=True)
+        return self._pure(parameters, arrays, checked=True, run=True)
 
     @property
     def _whole(self) -> Any:
@@ -324,8 +325,8 @@ class Program(Frozen):
                 return outcome._replace(results=tuple(placed.constrained(outcome.results, placed.outputs)))
         return self._pure(parameters, arrays, checked)
 
-    def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool) -> Outcome:
-        graph = self.graph if self.rewrite is None else self.rewrite([array.shape for array in arrays], checked)
+    def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool, run: bool = False) -> Outcome:
+        graph = self.graph if self.rewrite is None else self.rewrite([array.shape for array in arrays], checked, run)
         return walk(graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked)
 
     def explain_failure(self, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:

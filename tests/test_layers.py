@@ -43,7 +43,7 @@ LAYERS: list[set[str]] = [
     {"tensor", "passes.editing"},
     {"builder", "passes.regions", "passes.rowwise"},
     {"passes.costs", "passes.work"},
-    {"passes.folding", "passes.selecting"},
+    {"passes.bags", "passes.folding", "passes.selecting"},
     {"passes.plans"},
     {"passes.moving"},
     {"passes.rewriting"},

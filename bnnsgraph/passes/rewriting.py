@@ -10,6 +10,7 @@ from bnnsgraph.ops.creation import Fill
 from bnnsgraph.ops.gathering import GatherOp
 from bnnsgraph.ops.rearrangement import OneHot, Split
 from bnnsgraph.ops.slicing import Slice
+from bnnsgraph.passes.bags import bagged
 from bnnsgraph.passes.editing import Draft, Editor, Rewrite, Rewrites, drafted, finished
 from bnnsgraph.passes.folding import folded
 from bnnsgraph.passes.moving import moved
@@ -21,7 +22,7 @@ MOST_SWEEPS = 16
 """Each sweep moves every selection as far as it can go; a second is needed only for what the first brought together."""
 
 
-def rewritten(graph: Graph, shapes: Sequence[Shape], *, checked: bool) -> tuple[Graph, Rewrites]:
+def rewritten(graph: Graph, shapes: Sequence[Shape], *, checked: bool, run: bool = False) -> tuple[Graph, Rewrites]:
     """A graph with the same results that computes less of what is thrown away, and what was changed.
 
     It makes the checks of the recorded graph in the recorded order. The very graph where there is nothing to change.
@@ -30,6 +31,7 @@ def rewritten(graph: Graph, shapes: Sequence[Shape], *, checked: bool) -> tuple[
         graph: the recorded graph.
         shapes: of the arguments; sizes may be JAX's symbolic ones.
         checked: whether checks will be made; otherwise what does not exist is filled.
+        run: whether the program is run as it is, and not differentiated.
     """
     if not graph.options.optimize_graph or not any(isinstance(node.op, SELECTIONS) for node in graph.nodes):
         return graph, Rewrites()
@@ -43,6 +45,9 @@ def rewritten(graph: Graph, shapes: Sequence[Shape], *, checked: bool) -> tuple[
         if not one and not other:
             break
         records += [*one, *other]
+    if run:
+        draft, bags = bagged(draft, graph)
+        records += bags
     return (finished(draft, graph), Rewrites(records)) if records else (graph, Rewrites())
 
 
@@ -79,12 +84,12 @@ class Rewriter:
         self.last = Rewrites()
         """What was changed for the sizes that were new most recently."""
 
-    def __call__(self, shapes: Sequence[Sequence[Any]], checked: bool) -> Graph:
+    def __call__(self, shapes: Sequence[Sequence[Any]], checked: bool, run: bool) -> Graph:
         """The graph to lower."""
-        key = tuple(map(tuple, shapes)), checked
+        key = tuple(map(tuple, shapes)), checked, run
         found = self._found.get(key)  # threads may rewrite for the same sizes: to graphs that are as good as each other
         if found is None:
-            found = rewritten(self._graph, key[0], checked=checked)
+            found = rewritten(self._graph, key[0], checked=checked, run=run)
             if len(self._found) >= self._graph.options.max_executables:
                 self._found = {}
             self._found[key] = found
