@@ -116,8 +116,8 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
             with _scope(graph, node):
                 if checked and isinstance(op, CheckedOp) and op.needs_check:
                     flags.append(op.failed(*operands))
-                    on_cpu = platform(graph) == "cpu"
-                    lowered = (op.lower_beside_check if on_cpu else op.assume_checked().lower)(*operands)
+                    beside = node in _ends(graph) and platform(graph) == "cpu"
+                    lowered = (op.lower_beside_check if beside else op.assume_checked().lower)(*operands)
                 else:
                     lowered = op.lower(*operands)
             if keep_whole and limits:
@@ -138,6 +138,11 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
     if not flags:
         return Outcome(results, updates, None)
     return Outcome(results, updates, _first(flags))
+
+
+def _ends(graph: Graph) -> set[Node]:
+    """The nodes whose values are results and nothing else."""
+    return {value.node for value in graph.results} - {value.node for node in graph.nodes for value in node.inputs}
 
 
 def _is_explicit(array: Any) -> bool:

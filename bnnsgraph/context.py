@@ -99,8 +99,9 @@ class Context(Inspection):
         """What was changed, before it was compiled, so that only what is needed is computed. Not in Apple's builder.
 
         For the sizes that were compiled last, one record for each change, a line each when printed; the recorded graph stays
-        as it is. Off with ``CompileOptions(optimize_graph=False)``. Values that are moved, integers and element-wise results
-        are the same to the bit; sums and products may differ by rounding, as XLA chooses its method by their shape.
+        as it is. Off with ``CompileOptions(optimize_graph=False)``. Values that are moved, integers and element-wise
+        arithmetic are the same to the bit; functions that XLA approximates, such as ``tanh``, may differ in the last one, and
+        sums and products by rounding, as XLA chooses its method by their shape.
 
         >>> def last(builder):
         ...     tokens = builder.argument("tokens", bg.Float32, shape=[128, 16])

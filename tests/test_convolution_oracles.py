@@ -316,6 +316,21 @@ def test_one_call_each(dtype: Any) -> None:
         assert found[0].count("HIGHEST") == 2
         assert found[0].endswith("xf32>")
     for function in FUNCTIONS.values():
-        windows = lambda x, f=function: x.pooling(f, [3, 2], [2, 1], same, bg.CeilingMode.FLOOR)  # noqa: E731
+        windows = lambda x, f=function: x.pooling(f, [8, 7], [2, 1], same, bg.CeilingMode.FLOOR)  # noqa: E731
         looks_for_nan = function is bg.PoolingFunction.MAX  # one window more, in integers
         assert len(lines("reduce_window", windows)) == 1 + looks_for_nan
+
+
+def test_small_kernels_are_slices_on_the_cpu_alone() -> None:
+    """Where XLA's CPU compiler is slow: small windows, and channels convolved by themselves."""
+
+    def block(b: bg.Builder) -> Any:
+        x = b.argument("x", bg.Float32, [2, 4, 9, 8])
+        mean = bg.PoolingFunction.average(include_padding=False)
+        pooled = x.pooling(mean, [7, 7], [1, 1], bg.PoolingPadding.SAME, bg.CeilingMode.FLOOR)
+        return pooled.conv(np.ones((4, 1, 3, 3)), [2, 1], group_count=4)
+
+    context = bg.make_context(block)
+    for platform, count in (("cpu", 0), ("cuda", 1), ("tpu", 1)):
+        text = context.export(platforms=[platform]).mlir_module()
+        assert [text.count(f"stablehlo.{name}") for name in ("reduce_window", "convolution")] == [count, count]

@@ -1,12 +1,16 @@
 """Convolutions over one or two spatial axes. Each call is one ``lax.conv_general_dilated``.
 
+On the CPU, where each channel is convolved by itself with a small kernel, it is a sum of slices times weights.
 float32 products are full float32; 16-bit products are summed in float32, the bias with them, and rounded once.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -19,15 +23,18 @@ from bnnsgraph.spec import (
     TensorSpec,
     as_integer,
     format_shape,
+    is_static,
     require_dtype,
     require_equal_size,
     require_same_dtype,
 )
 from bnnsgraph.windows import (
+    MOST_PLACES,
     ConvolutionPadding,
     as_entries,
     as_padding,
     per_axis,
+    places,
     require_elements,
     spatial_axes,
     window_count,
@@ -87,7 +94,11 @@ class Convolution(Op):
 
     def convolve(self, x: jax.Array, weight: jax.Array, bias: jax.Array | None, padding: Any, **steps: Any) -> jax.Array:
         """The one convolution, plus the bias, rounded to the elements' type."""
-        result = lax.conv_general_dilated(
+        return self.rounded(self.products(x, weight, padding, **steps), x.dtype, bias)
+
+    def products(self, x: jax.Array, weight: jax.Array, padding: Any, **steps: Any) -> jax.Array:
+        """The one convolution, in the type in which it is summed."""
+        return lax.conv_general_dilated(
             x,
             weight,
             padding=padding,
@@ -96,9 +107,12 @@ class Convolution(Op):
             preferred_element_type=accumulator(x.dtype),
             **steps,
         )
+
+    def rounded(self, result: jax.Array, dtype: Any, bias: jax.Array | None) -> jax.Array:
+        """Sums plus the bias, rounded to the elements' type."""
         if bias is not None:
-            result += lax.expand_dims(bias.astype(result.dtype), [0, *range(2, x.ndim)])
-        return result.astype(x.dtype)
+            result += lax.expand_dims(bias.astype(result.dtype), [0, *range(2, result.ndim)])
+        return result.astype(dtype)
 
 
 @frozen
@@ -117,7 +131,43 @@ class Conv(Convolution):
     def lower(self, x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
         names = {"SAME": "SAME", "LOWER": "SAME_LOWER"}  # by name, because these amounts may depend on a symbolic size
         padding = names.get(self.padding.kind) or [self.padding.fixed(axis) for axis in range(x.ndim - 2)]
-        return self.convolve(x, weight, bias, padding, window_strides=self.strides)
+        if not self.is_by_channel(x, weight):
+            return self.convolve(x, weight, bias, padding, window_strides=self.strides)
+
+        def by_places(x: jax.Array, weight: jax.Array) -> jax.Array:
+            return self.by_channel(x.astype(accumulator(x.dtype)), weight.astype(accumulator(x.dtype)), padding)
+
+        def by_windows(x: jax.Array, weight: jax.Array) -> jax.Array:
+            return self.products(x, weight, padding, window_strides=self.strides)
+
+        result = cast("jax.Array", lax.platform_dependent(x, weight, cpu=by_places, default=by_windows))
+        return self.rounded(result, x.dtype, bias)
+
+    def is_by_channel(self, x: jax.Array, weight: jax.Array) -> bool:
+        """Whether each channel is convolved by itself with a small kernel: slow in XLA's CPU compiler."""
+        known = is_static(x.shape) and 0 not in (*x.shape, *weight.shape)
+        small = math.prod(weight.shape[2:]) <= MOST_PLACES
+        return known and small and weight.shape[:2] == (self.group_count, 1) and self.group_count > 1
+
+    def by_channel(self, x: jax.Array, weight: jax.Array, padding: Any) -> jax.Array:
+        """The convolution of each channel by itself: slices of all windows, a place of the kernel at a time."""
+        sizes, extents = x.shape[2:], self.extents(weight.shape)
+        if isinstance(padding, str):
+            padding = lax.padtype_to_pads(sizes, extents, self.strides, padding)
+        found = places(
+            x,
+            0,
+            kernel=weight.shape[2:],
+            strides=self.strides,
+            dilations=per_axis(self.dilations, len(sizes), "dilations"),
+            padding=padding,
+            counts=[
+                window_count(self.padding, axis, size, extents[axis], self.strides[axis]) for axis, size in enumerate(sizes)
+            ],
+        )
+        factors = weight.reshape(weight.shape[0], -1)
+        steps = [part * lax.expand_dims(factors[:, place], (0, *range(2, x.ndim))) for place, part in enumerate(found)]
+        return functools.reduce(operator.add, steps)
 
 
 @frozen

@@ -1,32 +1,36 @@
-"""One value for each window over one or two spatial axes. Each call is one ``lax.reduce_window``.
+"""One value for each window over one or two spatial axes.
 
-A maximum of floats is two, as it looks for NaN apart.
+Each call is one ``lax.reduce_window``, and a maximum of floats two, as it looks for NaN apart; on the CPU, small windows are
+slices that are combined.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
+import math
 import operator
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from bnnsgraph.dtypes import Floating, Number
+from bnnsgraph.dtypes import Floating, Number, as_dtype
 from bnnsgraph.errors import ParameterError, ShapeError
 from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.sizes import Dimension
-from bnnsgraph.spec import TensorSpec, require_dtype
+from bnnsgraph.spec import TensorSpec, is_static, require_dtype
 from bnnsgraph.windows import (
+    MOST_PLACES,
     PoolingPadding,
     as_entries,
     as_kind,
     as_padding,
     larger,
     per_axis,
+    places,
     require_elements,
     spatial_axes,
     window_count,
@@ -134,20 +138,56 @@ class Pooling(Op):
         return before, after
 
     def lower(self, x: jax.Array) -> jax.Array:
-        def over(values: jax.Array, start: Any, combine: Any) -> jax.Array:
-            padding = [self.around(axis, size) for axis, size in enumerate(x.shape[2:])]
+        known = is_static(x.shape) and 0 not in self.infer(TensorSpec(as_dtype(x.dtype), x.shape)).shape
+        if math.prod(self.kernel_size) > MOST_PLACES or not known:
+            return self.pooled(x, self.over_windows)
+
+        def by_places(x: jax.Array) -> jax.Array:
+            return self.pooled(x, self.over_places)
+
+        def by_windows(x: jax.Array) -> jax.Array:
+            return self.pooled(x, self.over_windows)
+
+        return cast("jax.Array", lax.platform_dependent(x, cpu=by_places, default=by_windows))
+
+    def over_windows(self, values: jax.Array, start: Any, combine: Callable[..., jax.Array]) -> jax.Array:
+        """Each window combined, as ``lax.reduce_window`` does it."""
+        padding = [self.around(axis, size) for axis, size in enumerate(values.shape[2:])]
+
+        def over(values: jax.Array, start: Any) -> jax.Array:
             start = np.asarray(start, values.dtype)  # not a JAX array: the constant tells JAX which reduction this is
             windows, strides = (1, 1, *self.kernel_size), (1, 1, *self.strides)
             return lax.reduce_window(values, start, combine, windows, strides, ((0, 0), (0, 0), *padding))
 
+        if combine is not lax.max or not jnp.issubdtype(values.dtype, jnp.floating):
+            return over(values, start)
+        # NaN apart: XLA's CPU compiler gives windows without overlap to a library that loses it
+        nan = over((values != values).astype(jnp.int8), 0)
+        return jnp.where(nan > 0, jnp.nan, over(values, start))
+
+    def over_places(self, values: jax.Array, start: Any, combine: Callable[..., jax.Array]) -> jax.Array:
+        """Each window combined, place by place; a maximum is the first of equal elements, or the first NaN."""
+        sizes = values.shape[2:]
+        found = places(
+            values,
+            start,
+            kernel=self.kernel_size,
+            strides=self.strides,
+            dilations=(1,) * len(sizes),
+            padding=[self.around(axis, size) for axis, size in enumerate(sizes)],
+            counts=[self.count(axis, size) for axis, size in enumerate(sizes)],
+        )
+        if combine is lax.max:
+            return functools.reduce(lambda a, b: jnp.where((a >= b) | (a != a), a, b), found)
+        return functools.reduce(combine, found)
+
+    def pooled(self, x: jax.Array, over: Callable[..., jax.Array]) -> jax.Array:
+        """The function of each window, where ``over(values, start, combine)`` combines the windows of values."""
         wide = x.astype(accumulator(x.dtype))
         match self.function.kind:
             case "MAX":
-                if not jnp.issubdtype(x.dtype, jnp.floating):
-                    return over(x, jnp.iinfo(x.dtype).min, lax.max)
-                # NaN apart: XLA's CPU compiler gives windows without overlap to a library that loses it
-                nan = over((x != x).astype(jnp.int8), 0, lax.max)
-                return jnp.where(nan > 0, jnp.nan, over(x, -np.inf, lax.max))
+                floating = jnp.issubdtype(x.dtype, jnp.floating)
+                return over(x, -np.inf if floating else jnp.iinfo(x.dtype).min, lax.max)
             case "average":
                 total = over(wide, 0, lax.add)
                 return (total / self.divisor(x.shape, total.shape).astype(total.dtype)).astype(x.dtype)
