@@ -80,7 +80,7 @@ class CompileOptions:
             :class:`Compilation` says whether it was found there.
         max_executables: how many compiled programs a context keeps, one for each set of sizes; the oldest is dropped first.
         optimize_graph: compute only what is needed: move selections (``gather``, slices) ahead of the operations whose results
-            they choose from. ``context.rewrites`` says where. Products may differ by rounding.
+            they choose from, where that costs less. ``context.rewrites`` says where. Products may differ by rounding.
 
     >>> CompileOptions(out_of_bounds=fill(0)).negative_indices
     'from_end'
