@@ -19,7 +19,8 @@ def is_watched() -> bool:
 
     if importlib.util.find_spec("tqdm") is None:
         return False
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None or sys.stderr.isatty()
 
 
 def tracked(items: Sequence[T], label: str) -> Iterator[T]:

@@ -6,6 +6,7 @@ import concurrent.futures
 import os
 import stat
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,10 @@ def test_options_are_checked(options: dict[str, Any], words: str) -> None:
 def test_bars_are_drawn_only_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tqdm")
     assert not progress.is_watched()
+    with monkeypatch.context() as notebook:
+        shell = types.SimpleNamespace(kernel=object())
+        notebook.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))  # pyright: ignore[reportArgumentType]
+        assert progress.is_watched()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert progress.is_watched()
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
