@@ -46,9 +46,10 @@ def taken(suites: Sequence[str], quick: bool, keep: Path | None, settings: Seque
         keep: the file.
         settings: what ``configure_cpu`` set, if it was called.
     """
+    named = () if tuple(suites) == SUITES else suites
     document: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
-        "command": f"python -m tests.benchmarks {' '.join(sys.argv[1:])}".strip(),
+        "command": " ".join(["python -m tests.benchmarks", *named, *["--quick"] * quick, *["--configured"] * bool(settings)]),
         "machine": machine(),
         "settings": list(settings),
         "notes": [],
