@@ -31,8 +31,8 @@ output once, which is the limit and not a peer. `torch.compile` is left out: it 
 program.
 
 Two costs stand beside the work itself. A call of JAX takes some fifteen microseconds, which is most of what a gather of a few
-thousand numbers takes. A result of more than a hundred KiB gets new memory from the system, page by page, which takes longer than
-filling it, and those who write into the same memory do not have that; `bnnsgraph.configure_cpu()` takes it away.
+thousand numbers takes. A result of more than a hundred KiB gets new memory from the system, page by page, which takes longer
+than filling it, and those who write into the same memory do not have that; `bnnsgraph.configure_cpu()` takes it away.
 """
 SETTINGS = """Where a title says configured, `bnnsgraph.configure_cpu()` was called first. It changes the whole process,
 so the peers run under it too:
