@@ -131,7 +131,7 @@ def test_commands_are_those_of_the_project() -> None:
     assert set(re.findall(r'pip install "\.\[(\w+)\]"', readme)) <= extras.keys()
 
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    checks = script.split("pip install", 1)[1].splitlines()[1:]
+    checks = script.rsplit("pip install", 1)[1].splitlines()[1:]
     commands = [line for line in checks if line.strip() and not line.startswith("#")]
     assert commands
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
