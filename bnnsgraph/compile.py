@@ -96,6 +96,7 @@ def walk(
 def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any], checked: bool, visit: Visit | None) -> Outcome:
     sizes = graph.solve([array.shape for array in arrays])
     keep_whole = whole_beyond(graph)
+    beside = _ends(graph) if checked and platform(graph) == "cpu" else set[Node]()
     values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
     flags: list[Any] = []
     for node in graph.nodes:
@@ -116,8 +117,7 @@ def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any],
             with _scope(graph, node):
                 if checked and isinstance(op, CheckedOp) and op.needs_check:
                     flags.append(op.failed(*operands))
-                    beside = node in _ends(graph) and platform(graph) == "cpu"
-                    lowered = (op.lower_beside_check if beside else op.assume_checked().lower)(*operands)
+                    lowered = (op.lower_beside_check if node in beside else op.assume_checked().lower)(*operands)
                 else:
                     lowered = op.lower(*operands)
             if keep_whole and limits:

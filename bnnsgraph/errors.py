@@ -5,10 +5,7 @@ A message reads: what failed, what it must be, what it got, the operands with th
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
-from bnnsgraph.origin import here, outside
+from bnnsgraph.origin import here, outside, shell
 
 
 class GraphError(Exception):
@@ -33,12 +30,12 @@ class GraphError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows for this error: the user's lines, and none of this package's. ``%xmode --show`` shows all."""
-        shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-        if shell is None:
+        interactive = shell()
+        if interactive is None:
             import traceback
 
             return traceback.format_exception(self)
-        style = shell.InteractiveTB
+        style = interactive.InteractiveTB
         frames = outside(self.__traceback__) if style.skip_hidden else self.__traceback__
         return style.structured_traceback(type(self), self, frames)
 

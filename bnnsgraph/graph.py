@@ -89,7 +89,7 @@ class CheckedOp(Op):
         raise NotImplementedError
 
     def lower_beside_check(self, *operands: Any) -> Any:
-        """``lower`` for values that passed the check, in a CPU program that gives ``failed`` too and is not differentiated."""
+        """``lower`` of a result for values that passed, in a CPU program that gives ``failed`` and is not differentiated."""
         return self.assume_checked().lower(*operands)
 
 

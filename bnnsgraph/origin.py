@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 from types import FrameType, TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _JAX = os.sep + os.path.join("jax", "_src", "")  # while a function is transformed, the user's frame is behind JAX's
@@ -67,6 +67,11 @@ def _is_internal(frame: FrameType) -> bool:
     if file not in _internal:
         _internal[file] = (file.startswith(_PACKAGE) and file not in _PROGRAMS) or _JAX in file
     return _internal[file]
+
+
+def shell() -> Any:
+    """IPython's, where the program runs in one; it has a ``kernel`` in a notebook."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def outside(traceback: TracebackType | None) -> TracebackType | None:

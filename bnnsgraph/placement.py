@@ -193,9 +193,9 @@ def _name(node: Node) -> str:
 
 def _put_by_every_process(node: Node, sharding: Any, whole: Any) -> Any:
     """The elements of a constant that every process recorded, after a look that all recorded the same."""
-    elements = _elements(node)
     import hashlib
 
+    elements = _elements(node)
     digest = np.frombuffer(hashlib.sha256(elements.tobytes()).digest(), np.int32)
     everywhere = jax.sharding.NamedSharding(whole.mesh, jax.sharding.PartitionSpec(whole.mesh.axis_names))
     rows = jax.make_array_from_callback((whole.mesh.size, digest.size), everywhere, lambda _: digest[None])

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
+from bnnsgraph.origin import shell
+
 T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds of silence before a bar appears."""
@@ -19,8 +21,7 @@ def is_watched() -> bool:
 
     if importlib.util.find_spec("tqdm") is None:
         return False
-    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return getattr(shell, "kernel", None) is not None or sys.stderr.isatty()
+    return getattr(shell(), "kernel", None) is not None or sys.stderr.isatty()
 
 
 def tracked(items: Sequence[T], label: str) -> Iterator[T]:

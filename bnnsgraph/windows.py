@@ -7,13 +7,14 @@ places that it spans on an axis: ``(kernel - 1) * dilation + 1``.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from bnnsgraph.errors import ParameterError, ShapeError
 from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.sizes import Dimension
-from bnnsgraph.spec import TensorSpec, as_integer
+from bnnsgraph.spec import Shape, TensorSpec, as_integer, is_static
 from bnnsgraph.xla import jax, lax
 
 MOST_PLACES = 49
@@ -165,6 +166,11 @@ def require_elements(x: TensorSpec, axis: int) -> None:
     """Refuse a spatial axis of size 0."""
     if x.shape[axis + 2] == 0:
         raise ShapeError(f"x must have at least one element on axis {axis + 2}, got size 0")
+
+
+def has_few_places(kernel: Sequence[int], *shapes: Shape) -> bool:
+    """Whether the windows are better read place by place on the CPU; the shapes must be known, and hold elements."""
+    return math.prod(kernel) <= MOST_PLACES and all(is_static(shape) and 0 not in shape for shape in shapes)
 
 
 def places(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import jax as jax
@@ -37,6 +38,11 @@ def aligned(*arrays: jax.Array) -> list[jax.Array]:
     leveled = level(*arrays)
     shape = jnp.broadcast_shapes(*[array.shape for array in leveled])
     return [jnp.broadcast_to(array, shape) for array in leveled]
+
+
+def by_platform(*arrays: jax.Array, cpu: Callable[..., jax.Array], default: Callable[..., jax.Array]) -> jax.Array:
+    """One program on the CPU, where XLA is slow with the other, and the other elsewhere. Both give the same."""
+    return cast("jax.Array", lax.platform_dependent(*arrays, cpu=cpu, default=default))
 
 
 def accumulator(dtype: Any) -> Any:

@@ -7,10 +7,9 @@ float32 products are full float32; 16-bit products are summed in float32, the bi
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -23,23 +22,22 @@ from bnnsgraph.spec import (
     TensorSpec,
     as_integer,
     format_shape,
-    is_static,
     require_dtype,
     require_equal_size,
     require_same_dtype,
 )
 from bnnsgraph.windows import (
-    MOST_PLACES,
     ConvolutionPadding,
     as_entries,
     as_padding,
+    has_few_places,
     per_axis,
     places,
     require_elements,
     spatial_axes,
     window_count,
 )
-from bnnsgraph.xla import accumulator, lax
+from bnnsgraph.xla import accumulator, by_platform, lax
 
 if TYPE_CHECKING:
     import jax
@@ -140,14 +138,12 @@ class Conv(Convolution):
         def by_windows(x: jax.Array, weight: jax.Array) -> jax.Array:
             return self.products(x, weight, padding, window_strides=self.strides)
 
-        result = cast("jax.Array", lax.platform_dependent(x, weight, cpu=by_places, default=by_windows))
-        return self.rounded(result, x.dtype, bias)
+        return self.rounded(by_platform(x, weight, cpu=by_places, default=by_windows), x.dtype, bias)
 
     def is_by_channel(self, x: jax.Array, weight: jax.Array) -> bool:
         """Whether each channel is convolved by itself with a small kernel: slow in XLA's CPU compiler."""
-        known = is_static(x.shape) and 0 not in (*x.shape, *weight.shape)
-        small = math.prod(weight.shape[2:]) <= MOST_PLACES
-        return known and small and weight.shape[:2] == (self.group_count, 1) and self.group_count > 1
+        by_itself = weight.shape[:2] == (self.group_count, 1) and self.group_count > 1
+        return by_itself and has_few_places(weight.shape[2:], x.shape, weight.shape)
 
     def by_channel(self, x: jax.Array, weight: jax.Array, padding: Any) -> jax.Array:
         """The convolution of each channel by itself: slices of all windows, a place of the kernel at a time."""

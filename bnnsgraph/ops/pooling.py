@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import enum
 import functools
-import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,13 +20,13 @@ from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.sizes import Dimension
-from bnnsgraph.spec import TensorSpec, is_static, require_dtype
+from bnnsgraph.spec import TensorSpec, require_dtype
 from bnnsgraph.windows import (
-    MOST_PLACES,
     PoolingPadding,
     as_entries,
     as_kind,
     as_padding,
+    has_few_places,
     larger,
     per_axis,
     places,
@@ -35,7 +34,7 @@ from bnnsgraph.windows import (
     spatial_axes,
     window_count,
 )
-from bnnsgraph.xla import accumulator, jnp, lax
+from bnnsgraph.xla import accumulator, by_platform, jnp, lax
 
 if TYPE_CHECKING:
     import jax
@@ -138,17 +137,10 @@ class Pooling(Op):
         return before, after
 
     def lower(self, x: jax.Array) -> jax.Array:
-        known = is_static(x.shape) and 0 not in self.infer(TensorSpec(as_dtype(x.dtype), x.shape)).shape
-        if math.prod(self.kernel_size) > MOST_PLACES or not known:
-            return self.pooled(x, self.over_windows)
-
-        def by_places(x: jax.Array) -> jax.Array:
-            return self.pooled(x, self.over_places)
-
-        def by_windows(x: jax.Array) -> jax.Array:
-            return self.pooled(x, self.over_windows)
-
-        return cast("jax.Array", lax.platform_dependent(x, cpu=by_places, default=by_windows))
+        by_windows = functools.partial(self.pooled, over=self.over_windows)
+        if not has_few_places(self.kernel_size, x.shape, self.infer(TensorSpec(as_dtype(x.dtype), x.shape)).shape):
+            return by_windows(x)
+        return by_platform(x, cpu=functools.partial(self.pooled, over=self.over_places), default=by_windows)
 
     def over_windows(self, values: jax.Array, start: Any, combine: Callable[..., jax.Array]) -> jax.Array:
         """Each window combined, as ``lax.reduce_window`` does it."""

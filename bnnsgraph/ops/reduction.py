@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import EllipsisType
-from typing import TYPE_CHECKING, ClassVar, cast, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Axes, D, F, Handle
 from bnnsgraph.spec import EPSILON, TensorSpec, as_axes, as_epsilon, normalize_axes, reduced, require_dtype
-from bnnsgraph.xla import accumulator, jax, jnp, lax
+from bnnsgraph.xla import accumulator, by_platform, jax, jnp, lax
 
 if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
@@ -142,7 +142,7 @@ class ReduceExtremum(Reduce):
             return apart(x)
 
         def fast(x: jax.Array) -> jax.Array:
-            return cast("jax.Array", lax.platform_dependent(x, cpu=in_pairs, default=apart))
+            return by_platform(x, cpu=in_pairs, default=apart)
 
         def derivative(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
             return jax.jvp(apart, primals, tangents)  # JAX has none of a reduction of pairs

@@ -8,6 +8,7 @@ are run and not differentiated: the gradient of one gather is one scatter.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from bnnsgraph.ops.gathering import Gather
 from bnnsgraph.ops.movement import Unsqueeze
 from bnnsgraph.ops.reduction import Reduce, ReduceMean, ReduceSum
 from bnnsgraph.ops.slicing import Slice
-from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
+from bnnsgraph.passes.editing import Draft, Editor, Rewrite, Simpler, replaced
 from bnnsgraph.passes.regions import WHOLE
 from bnnsgraph.placement import platform
 from bnnsgraph.spec import TensorSpec, element_count, is_static
@@ -40,18 +41,14 @@ def bagged(draft: Draft, graph: Graph) -> tuple[Draft, list[Rewrite]]:
     uses = Counter((value.node, value.index) for node in draft.nodes for value in node.inputs)
     uses.update((value.node, value.index) for value in draft.roots)
     found = {node: rows for node in draft.nodes if (rows := _rows(node)) and uses[node.inputs[0].node, 0] == 1}
-    if not found:
-        return draft, []
-    editor = Editor(draft)
-    records: list[Rewrite] = []
-    for node in draft.nodes:
-        if node not in found:
-            editor.keep(node)
-            continue
-        editor.put(node, (_written_out(editor, node, found[node]),))
-        what = f"{label(node.op)} over gathered rows written as a sum of {found[node]} gathers"
-        records.append(Rewrite(what, node.origin))
-    return editor.finish(), records
+    return replaced(draft, {node: _simpler(node, rows) for node, rows in found.items()})
+
+
+def _simpler(node: Node, rows: int) -> Simpler:
+    def build(editor: Editor) -> Sequence[Value]:
+        return (_written_out(editor, node, rows),)
+
+    return Simpler(f"over gathered rows written as a sum of {rows} gathers", build)
 
 
 def _rows(node: Node) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple, cast
@@ -147,6 +147,31 @@ class Editor:
                 nodes.append(node)
                 alive.update(value.node for value in node.inputs)
         return replace(found, nodes=tuple(reversed(nodes)))
+
+
+class Simpler(NamedTuple):
+    """What is done about a node: what it says, how its results are built, how many elements fewer are computed."""
+
+    what: str
+    build: Callable[[Editor], Sequence[Value]]
+    saved: int | None = 0
+
+
+def replaced(draft: Draft, found: Mapping[Node, Simpler]) -> tuple[Draft, list[Rewrite]]:
+    """The draft with something simpler in the place of some nodes, and what is said of it."""
+    if not found:
+        return draft, []
+    editor = Editor(draft)
+    records: list[Rewrite] = []
+    for node in draft.nodes:
+        if node not in found:
+            editor.keep(node)
+            continue
+        simpler = found[node]
+        editor.put(node, simpler.build(editor))
+        if simpler.what:
+            records.append(Rewrite(f"{label(node.op)} {simpler.what}", node.origin, (), simpler.saved))
+    return editor.finish(), records
 
 
 def drafted(graph: Graph, shapes: Sequence[Shape]) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,17 +21,9 @@ from bnnsgraph.ops.rearrangement import OneHot, Split
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.options import Fill
 from bnnsgraph.passes.costs import is_row_cheaper
-from bnnsgraph.passes.editing import Draft, Editor, Rewrite, label
+from bnnsgraph.passes.editing import Draft, Editor, Rewrite, Simpler, label, replaced
 from bnnsgraph.passes.regions import WHOLE
 from bnnsgraph.spec import TensorSpec, element_count, is_static, normalize_axis
-
-
-class Simpler(NamedTuple):
-    """What is done about a node: what it says, how its results are built, how many elements fewer are computed."""
-
-    what: str
-    build: Callable[[Editor], Sequence[Value]]
-    saved: int | None = 0
 
 
 def folded(draft: Draft) -> tuple[Draft, list[Rewrite]]:
@@ -44,19 +36,7 @@ def folded(draft: Draft) -> tuple[Draft, list[Rewrite]]:
         simpler = rule(node) if rule is not None and node not in fixed else None
         if simpler is not None and not (isinstance(node.op, Split) and _all_read(node, read)):
             found[node] = simpler
-    if not found:
-        return draft, []
-    editor = Editor(draft)
-    records: list[Rewrite] = []
-    for node in draft.nodes:
-        if node not in found:
-            editor.keep(node)
-            continue
-        simpler = found[node]
-        editor.put(node, simpler.build(editor))
-        if simpler.what:
-            records.append(Rewrite(f"{label(node.op)} {simpler.what}", node.origin, (), simpler.saved))
-    return editor.finish(), records
+    return replaced(draft, found)
 
 
 def _all_read(node: Node, read: set[tuple[Node, int]]) -> bool:
