@@ -16,6 +16,7 @@ from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
 from bnnsgraph.placement import Placement, placement, platform, whole_beyond
+from bnnsgraph.spec import Shape
 from bnnsgraph.xla import jax, jnp
 
 
@@ -30,6 +31,11 @@ LEVEL = "xla_backend_optimization_level"
 """XLA's own is 3, at which LLVM unrolls the loop that copies a row of 40 to 80 numbers before it can vectorise it: such
 gathers take two to three times as long as at 2, and an LSTM 1.4 times. Scatters of rows take twice as long at 2, and padding
 1.6 times. No other operation was faster at one than at the other (jaxlib 0.10.2)."""
+
+
+class NotPreparedError(Exception):
+    """A program was called with arrays of other shapes or types than it was compiled for; it refuses to compile again."""
+
 
 Rewriting: TypeAlias = Callable[[Sequence[Any], bool, bool], Graph]
 Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
@@ -250,11 +256,20 @@ class Program(Frozen):
         """Whether the last value of a run is the place of the first failed check."""
         return not self.checks_first and bool(checks(self.graph))
 
-    def compiled(self) -> Callable[..., tuple[Any, ...]]:
-        """A jitted function of the parameters and the arguments, with :attr:`Outcome.values`."""
+    def compiled(self, shapes: Sequence[Shape]) -> Callable[..., tuple[Any, ...]]:
+        """A jitted function of the parameters and the arguments, of these shapes, with :attr:`Outcome.values`.
+
+        Raises:
+            NotPreparedError: an argument has another shape, or dtype, or a weak type. JAX looks at them faster than we can.
+        """
         checks_first = self.checks_first
+        prepared = [
+            (tuple(shape), value.spec.dtype.numpy, False) for shape, value in zip(shapes, self.graph.arguments, strict=True)
+        ]
 
         def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
+            if [(array.shape, array.dtype, array.weak_type) for array in arrays] != prepared:
+                raise NotPreparedError
             outcome = self._checked(parameters, arrays)
             return (outcome._replace(failure=None) if checks_first else outcome).values
 

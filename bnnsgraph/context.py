@@ -8,15 +8,18 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from numpy import ndarray
+
 from bnnsgraph.builder import Builder
-from bnnsgraph.compile import checks, is_tracer
+from bnnsgraph.compile import NotPreparedError, checks, is_tracer
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
-from bnnsgraph.running import Compilation, Cost
+from bnnsgraph.running import Compilation, Cost, passed
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
+from bnnsgraph.xla import jnp
 
 if TYPE_CHECKING:
     from jax.export import Exported
@@ -69,6 +72,23 @@ class Context(Inspection):
             ShapeError: a shape contradicts the declaration, or the sizes contradict an operation's rule.
             IndexOutOfBoundsError: an index is outside its axis, where the mode is ``"raise"``.
         """
+        direct = self._runner.direct
+        if direct is not None and not kwargs:  # a call costs microseconds; what does not fit takes the long way
+            run, parameters, checked, kind = direct
+            for array in args:
+                if type(array) is not kind and (type(array) is not ndarray or array.itemsize == 8):
+                    break  # JAX would narrow 64 bits without a word
+            else:
+                try:
+                    values = run(parameters, *args)
+                    if not checked or passed == values[-1]:
+                        return values[0] if self._package is None else self._package(*values[: self._returned])
+                except (NotPreparedError, TypeError, ValueError):
+                    pass
+        return self._call(args, kwargs)
+
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The long way of a call, which is right for all."""
         arrays = args if not kwargs and len(args) == self._count else self._runner.arrange(args, kwargs)
         try:
             entry = self._entries.get(tuple([(array.shape, array.dtype) for array in arrays]))
@@ -81,10 +101,13 @@ class Context(Inspection):
             entry = self._runner.prepare([array.shape for array in arrays], "first run with these sizes")
         try:
             return self._packed(self._runner.run(entry, arrays))
-        except Exception:
-            if any(is_tracer(array) for array in arrays):  # a trace cannot stop at a check; looked for here, as it costs time
+        except Exception as error:  # looked into here, as it costs time
+            if any(map(is_tracer, arrays)) or is_tracer(jnp.zeros(())):  # a trace cannot stop at a check
                 return self.function(*arrays)
-            raise
+            if not isinstance(error, NotPreparedError):
+                raise
+        arrays = [self._runner.convert(index, array) for index, array in enumerate(arrays)]  # without weak types
+        return self._packed(self._runner.run(entry, arrays))
 
     def _packed(self, values: Sequence[Any]) -> Any:
         return values[0] if self._package is None else self._package(*values[: self._returned])

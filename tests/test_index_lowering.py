@@ -89,7 +89,7 @@ def test_the_run_time_check_adds_no_second_gather(
     result = x._emit(op, *operands, builder.argument("indices", bg.Int32, shape=indices))
     program = Program.place(builder.finish(result))
     structs = [jax.ShapeDtypeStruct(value.spec.shape, value.spec.dtype.numpy) for value in program.graph.arguments]
-    lowered: Any = program.compiled()
+    lowered: Any = program.compiled([struct.shape for struct in structs])
     if isinstance(op, Gather):  # beside the check, all axes before the gathered one are batch axes
         batch = list(range(op.resolved(X, indices)[0]))
     assert_one(lowered.lower((), *structs).as_text(), op, batch)

@@ -64,7 +64,7 @@ LAZY = {
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {
-    "compile": {"elements", "errors", "frozen", "graph", "memory", "options", "placement", "xla"},  # no tensor
+    "compile": {"elements", "errors", "frozen", "graph", "memory", "options", "placement", "spec", "xla"},  # no tensor
     "display.text": {"graph"},
     "xla": set[str](),
     "origin": set[str](),
