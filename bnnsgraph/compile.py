@@ -1,22 +1,22 @@
-"""A graph as a JAX program. One walk serves every way of running: compiled, op by op, differentiated, exported."""
+"""A graph as a JAX program, with its constants where the options want them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from bnnsgraph.elements import settled
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.frozen import Frozen, frozen
 from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
-from bnnsgraph.placement import Placement, placement, platform, whole_beyond
+from bnnsgraph.placement import Placement, placement, platform
 from bnnsgraph.spec import Shape
+from bnnsgraph.walking import Outcome, checks, walk
 from bnnsgraph.xla import jax, jnp
 
 
@@ -38,21 +38,6 @@ class NotPreparedError(Exception):
 
 
 Rewriting: TypeAlias = Callable[[Sequence[Any], bool, bool], Graph]
-Visit: TypeAlias = Callable[[Node, tuple[Any, ...]], tuple[Any, ...] | None]
-
-
-class Outcome(NamedTuple):
-    """What one run gives."""
-
-    results: tuple[Any, ...]
-    updates: tuple[Any, ...]
-    failure: Any
-    """Scalar int32: 0, or the place of the first failed check in :func:`checks`, counted from 1. None without checks."""
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """Results, updates, and the failure if there is one, in one row, which JAX returns faster."""
-        return (*self.results, *self.updates) if self.failure is None else (*self.results, *self.updates, self.failure)
 
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
@@ -67,109 +52,9 @@ def large_constants(graph: Graph) -> tuple[Node, ...]:
     )
 
 
-def checks(graph: Graph) -> tuple[Node, ...]:
-    """The operations whose values a run has to check."""
-    return tuple(node for node in graph.nodes if isinstance(node.op, CheckedOp) and node.op.needs_check)
-
-
 def x64(graph: Graph) -> contextlib.AbstractContextManager[object]:
     """JAX's 64-bit mode for graphs that have 64-bit types; nothing for others."""
     return jax.enable_x64(True) if graph.uses_64_bit else contextlib.nullcontext()
-
-
-def walk(
-    graph: Graph,
-    arrays: Sequence[Any],
-    parameters: Mapping[Node, Any],
-    *,
-    checked: bool,
-    visit: Visit | None = None,
-) -> Outcome:
-    """Lower every node once, in order.
-
-    Args:
-        graph: the program.
-        arrays: one array, or tracer, an argument.
-        parameters: values of the constants that are not part of the program.
-        checked: report failed checks in the outcome; otherwise results that do not exist are filled so that they cannot pass
-            for data.
-        visit: called with each node and its values; what it returns takes their place.
-    """
-    with jax.default_matmul_precision(graph.options.precision):
-        return _walked(graph, arrays, parameters, checked, visit)
-
-
-def _walked(graph: Graph, arrays: Sequence[Any], parameters: Mapping[Node, Any], checked: bool, visit: Visit | None) -> Outcome:
-    sizes = graph.solve([array.shape for array in arrays])
-    keep_whole = whole_beyond(graph)
-    beside = _ends(graph) if checked and platform(graph) == "cpu" else set[Node]()
-    values: dict[Node, tuple[Any, ...]] = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
-    flags: list[Any] = []
-    for node in graph.nodes:
-        if node in values:
-            continue
-        if node in parameters:
-            values[node] = (parameters[node],)
-            if visit is not None:
-                values[node] = visit(node, values[node]) or values[node]
-            continue
-        operands = [values[operand.node][operand.index] for operand in node.inputs]
-        op = node.op
-        try:
-            op = settled(node, sizes, lambda value: values[value.node][value.index].shape)
-            limits = op.spread_axes if keep_whole else None
-            if keep_whole and limits:
-                operands = [keep_whole(array, limit) for array, limit in zip(operands, limits, strict=False)]
-            with _scope(graph, node):
-                if checked and isinstance(op, CheckedOp) and op.needs_check:
-                    flags.append(op.failed(*operands))
-                    lowered = (op.lower_beside_check if node in beside else op.assume_checked().lower)(*operands)
-                else:
-                    lowered = op.lower(*operands)
-            if keep_whole and limits:
-                lowered = keep_whole(lowered, limits[-1])
-        except Exception as error:
-            error.add_note(f"while lowering {op}, recorded at {node.origin}: {node.origin.text}")
-            if any(map(_is_explicit, operands)):
-                error.add_note(
-                    "an array lies on a mesh with explicit axes; call the context itself, with CompileOptions(mesh=), "
-                    "make the mesh with axes of type Auto, or call the function inside of jax.sharding.auto_axes"
-                )
-            raise
-        values[node] = tuple(lowered) if len(node.outputs) > 1 else (lowered,)
-        if visit is not None:
-            values[node] = visit(node, values[node]) or values[node]
-    results = tuple(values[value.node][value.index] for value in graph.results)
-    updates = tuple(values[value.node][value.index] for value in graph.updates.values())
-    if not flags:
-        return Outcome(results, updates, None)
-    return Outcome(results, updates, _first(flags))
-
-
-def _ends(graph: Graph) -> set[Node]:
-    """The nodes whose values are results and nothing else."""
-    return {value.node for value in graph.results} - {value.node for node in graph.nodes for value in node.inputs}
-
-
-def _is_explicit(array: Any) -> bool:
-    """Whether an array's type says how it is spread, so that JAX refuses operations whose results could lie in several ways."""
-    mesh = getattr(getattr(getattr(array, "aval", None), "sharding", None), "mesh", None)
-    return bool(getattr(mesh, "explicit_axes", ()))
-
-
-def _first(flags: Sequence[Any]) -> Any:
-    """The place of the first True, counted from 1; 0 where there is none."""
-    place = jnp.int32(0)
-    for number, flag in reversed(list(enumerate(flags, 1))):
-        place = jnp.where(flag, jnp.int32(number), place)
-    return place
-
-
-def _scope(graph: Graph, node: Node) -> contextlib.AbstractContextManager[object]:
-    """The name under which the compiled program and profiles show a node, when the options ask for names."""
-    if not graph.options.generate_debug_info:
-        return contextlib.nullcontext()
-    return jax.named_scope(f"{type(node.op).__name__}@{os.path.basename(node.origin.file)}:{node.origin.line}")
 
 
 def compiler_options(graph: Graph) -> dict[str, Any]:
@@ -347,7 +232,8 @@ class Program(Frozen):
 
     def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool, run: bool = False) -> Outcome:
         graph = self.graph if self.rewrite is None else self.rewrite([array.shape for array in arrays], checked, run)
-        return walk(graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked)
+        cut = run and self.placement is None and platform(graph) == "cpu"
+        return walk(graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked, cut=cut)
 
     def explain_failure(self, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
         """The operation whose check failed, and why. Computes again what its last operand, the indices, follow from."""

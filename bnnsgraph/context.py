@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from numpy import ndarray
 
 from bnnsgraph.builder import Builder
-from bnnsgraph.compile import NotPreparedError, checks, is_tracer
+from bnnsgraph.compile import NotPreparedError, is_tracer
 from bnnsgraph.errors import ParameterError
 from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
@@ -19,6 +19,7 @@ from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
 from bnnsgraph.running import Compilation, Cost, passed
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
+from bnnsgraph.walking import checks
 from bnnsgraph.xla import jnp
 
 if TYPE_CHECKING:

@@ -55,6 +55,8 @@ class Op(Frozen):
     """Whether the result follows from the sizes of the operands, whatever their elements."""
     cpu_level: ClassVar[int | None] = None
     """XLA's optimisation level, of 2 and 3, at which the operation is faster on the CPU; None where both are alike."""
+    ends_fusion: ClassVar[bool] = False
+    """Whether XLA makes a kernel of it alone, so that what it reads and what reads it are two programs for the compiler."""
 
     def bind(self, sizes: Mapping[str, Any]) -> Self:
         """The operation with named sizes in its parameters replaced by their values."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from bnnsgraph.compile import checks, compiler_options, is_tracer, walk, x64
+from bnnsgraph.compile import compiler_options, is_tracer, x64
 from bnnsgraph.dtypes import Floating, as_dtype
 from bnnsgraph.errors import ArgumentError, ParameterError
 from bnnsgraph.frozen import Frozen, frozen
@@ -18,6 +18,7 @@ from bnnsgraph.origin import Origin
 from bnnsgraph.running import Entry
 from bnnsgraph.spec import TensorSpec, as_number, element_count, format_shape
 from bnnsgraph.surface import ArgumentSurface
+from bnnsgraph.walking import checks, walk
 from bnnsgraph.xla import jax, jnp
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -178,6 +178,8 @@ class Recurrent(Op):
 
     activation: Activation
     output_sequence: bool
+
+    ends_fusion: ClassVar[bool] = True
 
     def results(self, x: TensorSpec, *states: TensorSpec) -> tuple[TensorSpec, ...]:
         """The specs of the output and of the states."""

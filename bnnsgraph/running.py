@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bnnsgraph.buffers import BNNSTensor
-from bnnsgraph.compile import Outcome, Program, checks, is_tracer, large_constants, x64
+from bnnsgraph.compile import Program, is_tracer, large_constants, x64
 from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement, platform
 from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
+from bnnsgraph.walking import Outcome, checks
 from bnnsgraph.xla import jax, jnp
 
 if TYPE_CHECKING:

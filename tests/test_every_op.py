@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
-from bnnsgraph.compile import walk, x64
+from bnnsgraph.compile import x64
 from bnnsgraph.context import Context
 from bnnsgraph.dtypes import DType, Floating, as_dtype
 from bnnsgraph.elements import settled
 from bnnsgraph.graph import Argument, Constant, Op
+from bnnsgraph.walking import walk
 from tests.op_table import OpCase, rows
 
 ROWS = rows()

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
-from bnnsgraph.compile import Program, checks
+from bnnsgraph.compile import Program
 from bnnsgraph.graph import Constant
 from bnnsgraph.indices import IndexOp
 from bnnsgraph.ops.gathering import Gather, GatherAlongAxis, GatherND
 from bnnsgraph.ops.scattering import Scatter, ScatterAlongAxis, ScatterND
+from bnnsgraph.walking import checks
 from tests import index_definition as definition
 
 Array = np.ndarray[Any, Any]

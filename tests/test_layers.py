@@ -34,8 +34,9 @@ LAYERS: list[set[str]] = [
     {"spec"},
     {"windows"},
     {"graph"},
-    {"elements", "indices", "recurrence", "buffers", "placement", "display.text", "naming"},
-    {"compile", "executables"},
+    {"elements", "indices", "recurrence", "buffers", "placement", "display.text", "naming", "pieces"},
+    {"walking", "executables"},
+    {"compile"},
     {"exporting"},
     {"handle"},
     {"ops.indexed", "ops.unary"},
@@ -64,7 +65,7 @@ LAZY = {
 """Imports inside a function that go the other way: what prints a graph, or computes with it, knows the graph."""
 
 FIXED = {
-    "compile": {"elements", "errors", "frozen", "graph", "memory", "options", "placement", "spec", "xla"},  # no tensor
+    "compile": {"errors", "frozen", "graph", "memory", "options", "placement", "spec", "walking", "xla"},  # no tensor
     "display.text": {"graph"},
     "xla": set[str](),
     "origin": set[str](),
@@ -152,7 +153,7 @@ def test_families_share_bases_and_never_import_each_other() -> None:
             assert {each.module for each in own_imports(name) if each.module.startswith("ops.")} <= bases
 
 
-RUNNING = {"compile", "executables", "exporting", "running", "surface", "context"}
+RUNNING = {"compile", "executables", "exporting", "running", "surface", "walking", "context"}
 
 
 def test_jax_comes_through_one_module_while_a_graph_is_recorded() -> None:

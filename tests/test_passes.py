@@ -11,7 +11,7 @@ import pytest
 from jax import numpy as jnp
 
 import bnnsgraph as bg
-from bnnsgraph.compile import checks, walk, x64
+from bnnsgraph.compile import x64
 from bnnsgraph.context import Context
 from bnnsgraph.dtypes import as_dtype
 from bnnsgraph.graph import Graph, Node
@@ -31,6 +31,7 @@ from bnnsgraph.passes.regions import Part
 from bnnsgraph.passes.rewriting import rewritten
 from bnnsgraph.passes.rowwise import RULES, axes_of
 from bnnsgraph.spec import as_shape
+from bnnsgraph.walking import checks, walk
 from tests.op_table import Input, OpCase, rows
 
 FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}

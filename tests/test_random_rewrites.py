@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bnnsgraph as bg
-from bnnsgraph.compile import walk
 from bnnsgraph.graph import Graph
 from bnnsgraph.ops.slicing import Slice, Span
 from bnnsgraph.passes.rewriting import rewritten
 from bnnsgraph.spec import element_count
+from bnnsgraph.walking import walk
 from tests.test_passes import compare, ints, record
 
 MOVING = (0, 1, 2, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
-from bnnsgraph.compile import walk
 from bnnsgraph.dtypes import DType
 from bnnsgraph.graph import Graph
 from bnnsgraph.swift.emit import Writer, ported_graph, to_swift
 from bnnsgraph.swift.portability import portability
 from bnnsgraph.swift.porting import Ported
 from bnnsgraph.swift.text import TYPES
+from bnnsgraph.walking import walk
 from tests.op_table import OpCase, rows
 from tests.swift_subset import Rebuilder, calls, canonical, rebuild
 from tests.test_every_op import as_tuple, compare, seed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bnnsgraph.dtypes import Bool, Floating, as_dtype
 from bnnsgraph.errors import DTypeError, ShapeError
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 class ScaledDotProductAttention(Op):
     causal: bool = False
     scale: float | None = None
+
+    ends_fusion: ClassVar[bool] = True
 
     def infer(self, query: TensorSpec, key: TensorSpec, value: TensorSpec, mask: TensorSpec | None = None) -> TensorSpec:
         dtype = require_same_dtype(query=query, key=key, value=value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bnnsgraph.dtypes import Floating
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -53,6 +53,8 @@ class Convolution(Op):
     padding: ConvolutionPadding = ConvolutionPadding.VALID
     dilations: tuple[int, ...] | None = None
     group_count: int = 1
+
+    ends_fusion: ClassVar[bool] = True
 
     def infer(self, x: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None) -> TensorSpec:
         require_same_dtype(x=x, weight=weight, **({} if bias is None else {"bias": bias}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from bnnsgraph.dtypes import Number
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -76,6 +76,8 @@ def read(equation: object) -> Equation:
 @frozen
 class Einsum(Op):
     equation: str
+
+    ends_fusion: ClassVar[bool] = True
 
     def infer(self, *tensors: TensorSpec) -> TensorSpec:
         dtype = require_same_dtype(**{f"tensors[{index}]": spec for index, spec in enumerate(tensors)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bnnsgraph.dtypes import Number
 from bnnsgraph.errors import ShapeError
@@ -31,6 +31,8 @@ class MatMul(Op):
     transpose: bool = False
     transpose_other: bool = False
 
+    ends_fusion: ClassVar[bool] = True
+
     def infer(self, x: TensorSpec, other: TensorSpec, bias: TensorSpec | None = None) -> TensorSpec:
         _require_numbers(x=x, other=other, bias=bias)
         for name, spec in (("x", x), ("other", other)):
@@ -51,6 +53,8 @@ class MatMul(Op):
 
 @frozen
 class Linear(Op):
+    ends_fusion: ClassVar[bool] = True
+
     def infer(self, x: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None) -> TensorSpec:
         _require_numbers(x=x, weight=weight, bias=bias)
         if x.rank == 0:

@@ -53,6 +53,7 @@ class ScatterOp(IndexOp):
     unique_indices: bool = field(default=False, kw_only=True)
 
     cpu_level: ClassVar[int | None] = 3
+    ends_fusion: ClassVar[bool] = True
 
     def require_payload(self, x: TensorSpec, updates: TensorSpec, indices: TensorSpec) -> None:
         """The rule about element types and indices."""

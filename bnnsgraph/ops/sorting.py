@@ -7,7 +7,7 @@ which they stand.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Generic, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, cast
 
 from bnnsgraph.dtypes import Int32, Number
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -49,6 +49,8 @@ class Ordering(Op):
     """The base: an order of numbers along one axis, with Int32 positions."""
 
     axis: int
+
+    ends_fusion: ClassVar[bool] = True
 
     def along(self, x: TensorSpec) -> int:
         """The axis, counted from the front."""
