@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
+from bnnsgraph.ops.convolution import Conv
 from tests.window_definition import FUNCTIONS, Array, Case, cases, padding_of
 
 FEW_UNITS = 4 * 2.0**-24
@@ -307,7 +308,7 @@ def test_one_call_each(dtype: Any) -> None:
 
     same, ones = padding_of("SAME"), np.ones
     for found in (
-        lines("convolution", lambda x: x.conv(ones((6, 2, 3, 2)), [2, 1], ones(6), same, [1, 2], 2)),
+        lines("convolution", lambda x: x.conv(ones((6, 2, 7, 6)), [2, 1], ones(6), same, [1, 2], 2)),
         lines("convolution", lambda x: x.conv_transpose(ones((4, 3, 3, 2)), [2, 1], ones(6), same, None, [1, 2], 2)),
         lines("dot_general", lambda x: x.matmul(x, transpose_other=True, bias=1)),
         lines("dot_general", lambda x: x.linear(ones((3, 5)), ones(3))),
@@ -322,15 +323,66 @@ def test_one_call_each(dtype: Any) -> None:
 
 
 def test_small_kernels_are_slices_on_the_cpu_alone() -> None:
-    """Where XLA's CPU compiler is slow: small windows, and channels convolved by themselves."""
+    """Where XLA's CPU compiler is slow: small windows, short sums, kernels of one place, and few windows of many channels."""
 
     def block(b: bg.Builder) -> Any:
         x = b.argument("x", bg.Float32, [2, 4, 9, 8])
         mean = bg.PoolingFunction.average(include_padding=False)
         pooled = x.pooling(mean, [7, 7], [1, 1], bg.PoolingPadding.SAME, bg.CeilingMode.FLOOR)
-        return pooled.conv(np.ones((4, 1, 3, 3)), [2, 1], group_count=4)
+        few = pooled.conv(np.ones((4, 1, 3, 3)), [2, 1], group_count=4).conv(np.ones((16, 4, 2, 3)), [1, 2])
+        return few.conv(np.ones((12, 16, 1, 1)), [1, 1]).conv(np.ones((5, 12, 3, 2)), [1, 1])
 
     context = bg.make_context(block)
-    for platform, count in (("cpu", 0), ("cuda", 1), ("tpu", 1)):
+    for platform, pools, convolutions, products in (("cpu", 0, 0, 2), ("cuda", 1, 4, 0), ("tpu", 1, 4, 0)):
         text = context.export(platforms=[platform]).mlir_module()
-        assert [text.count(f"stablehlo.{name}") for name in ("reduce_window", "convolution")] == [count, count]
+        found = [text.count(f"stablehlo.{name}") for name in ("reduce_window", "convolution", "dot_general")]
+        assert found == [pools, convolutions, products]
+
+
+WAYS: list[tuple[tuple[int, ...], tuple[int, ...], list[int], Any, list[int] | None, int]] = [
+    ((2, 1, 40), (1, 1, 16), [1], "SAME", None, 1),
+    ((1, 2, 40), (3, 2, 5), [2], [3, 1], [2], 1),
+    ((2, 6, 11), (4, 3, 4), [3], "LOWER", None, 2),
+    ((2, 4, 7), (12, 1, 3), [1], "SAME", [2], 4),
+    ((2, 3, 9, 8), (5, 3, 3, 2), [2, 3], [1, 0, 2, 2], [1, 2], 1),
+    ((1, 9, 5, 4), (3, 9, 1, 1), [2, 1], "VALID", None, 1),
+    ((1, 12, 4, 3), (6, 12, 3, 2), [1, 1], "SAME", None, 1),
+    ((3, 20, 5), (7, 20, 4), [2], "LOWER", None, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "kernel", "strides", "padding", "dilations", "groups"), WAYS, ids=str)
+def test_every_way_gives_the_same(
+    shape: tuple[int, ...], kernel: tuple[int, ...], strides: list[int], padding: Any, dilations: Any, groups: int
+) -> None:
+    """Values and both kinds of derivatives, exactly, as all values are small whole numbers."""
+    dtype = bg.Float32 if len(shape) == 4 else bg.BFloat16
+    rng = np.random.default_rng(3)
+    x, weight, dx, dweight = (rng.integers(-2, 3, size).astype(dtype.numpy) for size in (shape, kernel, shape, kernel))
+    graph = bg.make_context(
+        lambda b: b.argument("x", dtype, shape).conv(
+            b.argument("w", dtype, kernel), strides, None, padding_of(padding), dilations, groups
+        )
+    ).graph
+    (op,) = [node.op for node in graph.nodes if isinstance(node.op, Conv)]
+    assert op.on_cpu(shape, kernel) is not None
+
+    def derived() -> list[Any]:
+        def all_of_them(x: Any, weight: Any, dx: Any, dweight: Any) -> Any:
+            value, tangent = jax.jvp(op.lower, (x, weight), (dx, dweight))
+            return op.lower(x, weight), value, tangent, *jax.vjp(op.lower, x, weight)[1](jax.numpy.ones_like(value))
+
+        return [np.asarray(array).astype(np.float32) for array in jax.jit(all_of_them)(x, weight, dx, dweight)]
+
+    found = derived()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conv, "on_cpu", lambda *_: None)
+        for got, exact in zip(found, derived(), strict=True):
+            np.testing.assert_array_equal(got, exact)
+
+
+def test_derivatives_of_short_sums_are_convolutions() -> None:
+    """The derivative of a slice is a sum over the whole tensor, and there is one for each term."""
+    context = bg.make_context(lambda b: b.argument("x", bg.Float32, [1, 3, 9, 9]).conv(np.ones((4, 3, 3, 3)), [1, 1]))
+    text = jax.jit(jax.grad(lambda x: context.function(x).sum())).lower(np.ones((1, 3, 9, 9), np.float32)).as_text()
+    assert text.count("stablehlo.convolution") == 1

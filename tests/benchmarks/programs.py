@@ -164,6 +164,42 @@ def cnn(batch: int = 8, size: int = 64) -> Case:
     )
 
 
+def filters() -> Iterator[Case]:
+    """A filter of an image, and of audio."""
+    for name, shape, kernel in (
+        ("3 x 3 filter of 1080 x 1920", (1, 1, 1080, 1920), (1, 1, 3, 3)),
+        ("filter of 15 taps, 480,000 samples", (1, 1, 480_000), (1, 1, 15)),
+    ):
+        ends = [size // 2 for size in kernel[2:]] * 2
+
+        def bare(x: Any, w: Any, rank: int = len(shape)) -> Any:
+            import jax
+
+            return jax.lax.conv_general_dilated(x, w, (1,) * (rank - 2), "SAME")
+
+        def torch(x: Any, w: Any, rank: int = len(shape)) -> Any:
+            from torch.nn import functional
+
+            return (functional.conv1d if rank == 3 else functional.conv2d)(x, w, padding="same")
+
+        def numpy(x: Any, w: Any) -> Any:
+            return np.convolve(x[0, 0], w[0, 0, ::-1], "same")[None, None]
+
+        yield Case(
+            name,
+            normal(shape),
+            lambda x, w: x.conv(w, [1] * (x.rank - 2), None, bg.ConvolutionPadding.SAME),
+            numpy if len(shape) == 3 else None,
+            bare,
+            torch,
+            f"y = Conv<pads={ends}>(x, w)",
+            weights=normal(kernel, names="w"),
+            tolerance=1e-4,
+            indexed=False,
+            quick=True,
+        )
+
+
 def few_rows(count: int = 4096, width: int = 384, wide: int = 1536) -> Case:
     """An MLP on every row, then 16 of the rows."""
 
@@ -195,6 +231,7 @@ def cases() -> Iterator[Case]:
     yield search()
     yield lstm()
     yield cnn()
+    yield from filters()
     yield few_rows()
 
 

@@ -77,6 +77,8 @@ class Clock:
 
 CLOCK = Clock()
 FEWEST, MOST = 5, 15  # rounds
+LONG = 0.1
+"""Seconds: what takes longer is not disturbed by what ran before it."""
 SLOW = 5.0
 """Seconds: what takes longer than this is run once more after the answers are compared, and has no ratio."""
 
@@ -163,6 +165,8 @@ def side_by_side(
     for number in range(rounds):
         for who in list(functions)[:: 1 if number % 2 else -1]:
             function = functions[who]
+            if once[who] < LONG:
+                settle(function())  # which finds its memory, and the other libraries' threads, as they were left
             start = time.perf_counter()
             for _ in range(counts[who]):
                 settle(function())
