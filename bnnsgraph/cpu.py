@@ -7,13 +7,12 @@ import os
 import sys
 
 from bnnsgraph.errors import ParameterError
-from bnnsgraph.xla import jax
+from bnnsgraph.xla import UNROLLING, jax
 
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # names of the parameters in glibc's <malloc.h>
 LARGEST_BLOCK = (1 << 30, 32 << 20)
 """Bytes from which on a freed block is returned to the system: what we ask for, and the most that older glibc take."""
 OPTIONS = "--xla_backend_extra_options="
-UNROLLING = "-unroll-full-max-count=4"
 
 
 def configure_cpu() -> tuple[str, ...]:

@@ -8,6 +8,8 @@ answer. Each function takes the sizes of the addressed axes: one, or one for eac
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,12 +22,14 @@ from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import CheckedOp, Constant, Recorder, Value
 from bnnsgraph.options import CompileOptions, Fill, NegativeIndices, OutOfBounds
 from bnnsgraph.spec import Dimension, Shape, TensorSpec, is_static
-from bnnsgraph.xla import jnp, lax
+from bnnsgraph.xla import UNROLLING, by_platform, jnp, lax
 
 if TYPE_CHECKING:
     import jax
 
 INT32_MAX = 2**31 - 1
+MANY, COLUMNS = 1 << 13, 32
+"""From so many indices on their check is made by columns, on the CPU."""
 
 
 @frozen
@@ -58,8 +62,22 @@ class IndexOp(CheckedOp):
         if not sizes:  # index vectors without components address whole tensors, which always exist
             return jnp.zeros((), bool)
         indices, limit = _widened(indices, sizes)
-        lowest = -limit if _from_end(indices, self.negative_indices) else None
-        return ~jnp.all(_inside(indices, limit, lowest))
+        from_end = _from_end(indices, self.negative_indices)
+
+        def outside(indices: jax.Array, limit: Any) -> jax.Array:
+            return ~_inside(indices, limit, -limit if from_end else None)
+
+        def by_columns(indices: jax.Array) -> jax.Array:
+            """As LLVM vectorises it: bytes, a row of them at a time."""
+            bits = outside(indices.reshape(-1, COLUMNS), limit).astype(jnp.int8)
+            return jnp.any(lax.reduce(bits, np.int8(0), lax.bitwise_or, (0,)) != 0)
+
+        def by_elements(indices: jax.Array) -> jax.Array:
+            return jnp.any(outside(indices, limit))
+
+        if len(sizes) > 1 or not _fills_columns(indices.shape):
+            return by_elements(indices)
+        return by_platform(indices, cpu=by_columns, default=by_elements)
 
     def explain(self, *operands: np.ndarray[Any, Any]) -> str:
         x, indices = operands[0], operands[-1]
@@ -125,6 +143,12 @@ def missing_value(mode: OutOfBounds, dtype: Any) -> Any:
 
 
 # Run-time indices
+
+
+def _fills_columns(shape: Sequence[Any]) -> bool:
+    """Whether so many indices are checked in half the time by columns: not where LLVM is told to unroll less."""
+    count = math.prod(shape) if is_static(tuple(shape)) else 0
+    return count >= MANY and count % COLUMNS == 0 and UNROLLING not in os.environ.get("XLA_FLAGS", "")
 
 
 def _widened(indices: jax.Array, sizes: tuple[Any, ...]) -> tuple[jax.Array, Any]:

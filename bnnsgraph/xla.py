@@ -24,6 +24,10 @@ else:
     jax, jnp, lax = _Lazy("jax"), _Lazy("jax.numpy"), _Lazy("jax.lax")
 
 
+UNROLLING = "-unroll-full-max-count=4"
+"""What :func:`bnnsgraph.configure_cpu` asks of LLVM, in the environment variable ``XLA_FLAGS``."""
+
+
 def level(*arrays: jax.Array) -> list[jax.Array]:
     """The arrays with leading axes of size 1, so that all have the highest rank among them."""
     rank = max(array.ndim for array in arrays)

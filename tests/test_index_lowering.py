@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -111,6 +112,24 @@ def test_constant_indices_are_not_checked_again_when_the_graph_runs() -> None:
     graph = bg.make_context(block).graph
     assert checks(graph) == ()
     assert [node.op.array.dtype for node in graph.nodes if isinstance(node.op, Constant)] == [np.int32]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("shape", [(8192,), (256, 96), (8193,), (4, 8, 257)], ids=str)
+def test_one_bad_index_of_many(dtype: Any, shape: tuple[int, ...]) -> None:
+    """Many indices are checked by columns; the first, the last, and some between."""
+    size = 100
+    limit = size if dtype in (np.uint8, np.uint64, np.uint32) else -size - 1
+    failed = jax.jit(lambda x, indices: Gather(0).failed(x, indices))
+    with jax.enable_x64(True):
+        x = np.zeros(size, np.float32)
+        indices = (np.arange(math.prod(shape)) % (2 * size) - size * (limit < 0)).astype(dtype).reshape(shape) % size
+        assert not failed(x, indices)
+        for place in (0, 31, 32, math.prod(shape) // 2, math.prod(shape) - 1):
+            for bad in (size, limit, np.iinfo(dtype).max):
+                indices.reshape(-1)[place] = bad
+                assert failed(x, indices)
+            indices.reshape(-1)[place] = 0
 
 
 # Faults of XLA that the package must not let through
