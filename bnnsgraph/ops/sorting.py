@@ -7,20 +7,29 @@ which they stand.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, cast
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, cast
+
+import numpy as np
 
 from bnnsgraph.dtypes import Int32, Number
 from bnnsgraph.errors import ParameterError, ShapeError
 from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
-from bnnsgraph.spec import TensorSpec, as_integer, normalize_axis, require_dtype
-from bnnsgraph.xla import jnp, lax
+from bnnsgraph.spec import TensorSpec, as_integer, is_static, normalize_axis, require_dtype
+from bnnsgraph.xla import by_platform, jnp, lax
 
 if TYPE_CHECKING:
     import jax
 
     from bnnsgraph.tensor import Tensor
+
+
+MANY = 1 << 15
+"""From so many elements on the first of long rows are found by blocks on the CPU."""
 
 
 class SortOrder(enum.Enum):
@@ -90,22 +99,85 @@ class TopK(Ordering):
         XLA has a fast selection for float32 keys without NaN. Narrower types have such keys; float32 itself has them unless
         a NaN is met while running; wider types are sorted.
         """
-        if x.dtype.itemsize < 4:
-            return self.select(_keys(x))
-        if x.dtype == jnp.float32:
-            return cast("jax.Array", lax.cond(jnp.any(jnp.isnan(x)), self.sort, self.select, x))
-        return self.sort(x)
+        width = _block(x.shape, self.k)
+        if width is None:
+            return self.in_whole(x)
+        return by_platform(x, cpu=functools.partial(self.in_blocks, width), default=self.in_whole)
+
+    def in_whole(self, x: jax.Array) -> jax.Array:
+        """The first positions of rows of any length."""
+
+        def select(x: jax.Array) -> jax.Array:
+            return self.first(self.keys(x))
+
+        if x.dtype != jnp.float32 or not self.k:
+            return select(x)
+        return cast("jax.Array", lax.cond(jnp.any(jnp.isnan(x)), self.sort, select, x))
+
+    def in_blocks(self, width: int, x: jax.Array) -> jax.Array:
+        """The first positions of long rows, which stand in the blocks that have the first ``k`` of the blocks' extremes.
+
+        The extreme of a block that is left out comes after ``k`` others, each of which stands before it as an element: it is
+        further in front, or equal and in an earlier block.
+        """
+        blocks = (*x.shape[:-1], x.shape[-1] // width, width)
+
+        def cut(x: jax.Array) -> jax.Array:
+            return self.keys(x).reshape(blocks)
+
+        keys = cut(x)
+        last, front = self.extremes(keys.dtype)
+        nan, extremes = lax.reduce(
+            (keys != keys, keys), (np.False_, last), lambda a, b: (a[0] | b[0], front(a[1], b[1])), (keys.ndim - 1,)
+        )
+
+        def select(x: jax.Array, extremes: jax.Array) -> jax.Array:
+            chosen = lax.sort(self.first(extremes))
+            rows = jnp.take_along_axis(cut(x), chosen[..., None], -2, mode="promise_in_bounds")
+            found = self.first(rows.reshape(*x.shape[:-1], self.k * width))
+            block = jnp.take_along_axis(chosen, found // width, -1, mode="promise_in_bounds")
+            return block * width + found % width
+
+        def sort(x: jax.Array, extremes: jax.Array) -> jax.Array:
+            del extremes
+            return self.sort(x)
+
+        return cast("jax.Array", lax.cond(jnp.any(nan), sort, select, x, extremes))
+
+    def keys(self, x: jax.Array) -> jax.Array:
+        """What is compared: float32 of which the largest come first, where the type allows; otherwise the numbers."""
+        if not _is_fast(x.dtype):
+            return x
+        keys = _keys(x) if x.dtype.itemsize < 4 else x
+        keys = keys if self.find_largest else -keys
+        return jnp.where(keys == 0, jnp.zeros_like(keys), keys)  # of -0 and 0 neither comes first
+
+    def extremes(self, dtype: Any) -> tuple[Any, Callable[..., Any]]:
+        """What comes after all keys, and which of two comes first."""
+        largest = self.find_largest or dtype == jnp.float32
+        limits: Any = (-np.inf, np.inf) if jnp.issubdtype(dtype, jnp.floating) else (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max)
+        return (dtype.type(limits[0]), lax.max) if largest else (dtype.type(limits[1]), lax.min)
+
+    def first(self, keys: jax.Array) -> jax.Array:
+        """The first positions by keys, float32 without NaN."""
+        return lax.top_k(keys, self.k)[1] if keys.dtype == jnp.float32 and self.k else self.sort(keys)
 
     def sort(self, x: jax.Array) -> jax.Array:
         """The first positions of whole sorted rows."""
         return lax.slice_in_dim(_sorted(x, x.ndim - 1, descending=self.find_largest)[1], 0, self.k, axis=-1)
 
-    def select(self, keys: jax.Array) -> jax.Array:
-        """The first positions by float32 keys without NaN."""
-        if self.k == 0:
-            return self.sort(keys)
-        keys = keys if self.find_largest else -keys
-        return lax.top_k(jnp.where(keys == 0, jnp.zeros_like(keys), keys), self.k)[1]  # of -0 and 0 neither comes first
+
+def _is_fast(dtype: Any) -> bool:
+    return dtype.itemsize < 4 or dtype == jnp.float32
+
+
+def _block(shape: Sequence[Any], k: int) -> int | None:
+    """The width of blocks that leave a tenth or less of long rows to order; None where there is none."""
+    if not k or not is_static(tuple(shape)) or math.prod(shape) < MANY:
+        return None
+    widths = [width for width in range(16, shape[-1] // k) if shape[-1] % width == 0]
+    best = min(widths, key=lambda width: shape[-1] // width + k * width, default=None)
+    return best if best and shape[-1] // best + k * best <= shape[-1] // 10 else None
 
 
 def _keys(x: jax.Array) -> jax.Array:
