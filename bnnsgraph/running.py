@@ -308,8 +308,8 @@ class Runner:
                 return convert(array, dtype)
             except GraphError as error:
                 raise type(error)(f"argument {self.names[index]!r}: {error.reason}") from None
-        if getattr(array, "weak_type", False) and (is_tracer(array) or array.dtype == dtype.numpy):
-            return array.astype(dtype.numpy)
+        if getattr(array, "weak_type", False) and is_tracer(array) is not (array.dtype == dtype.numpy):
+            return array.astype(dtype.numpy)  # a number that is traced; an array that would be compiled for
         if array.dtype != dtype.numpy:
             raise DTypeError(
                 f"argument {self.names[index]!r} must be of dtype {dtype.name}, got {array.dtype}; "

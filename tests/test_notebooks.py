@@ -25,6 +25,9 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
+BAR = "application/vnd.jupyter.widget-view+json"
+"""What shows a progress bar, which appears where something takes long."""
+
 VARIES = "varies"
 """The tag of a cell that shows times, or the documents as they are today: it runs, and what it shows is not compared."""
 
@@ -36,10 +39,12 @@ def texts(notebook: Any) -> list[list[str]]:
 
 
 def shown(outputs: Any) -> list[str]:
-    """The texts of outputs. What is printed may come in any number of pieces, which are one text."""
+    """The texts of outputs, without bars. What is printed may come in any number of pieces, which are one text."""
     found: list[str] = []
     printing = False
     for output in outputs:
+        if BAR in output.get("data", ()):
+            continue
         if output.output_type != "stream":
             found.append(output.data.get("text/plain", ""))
             printing = False
