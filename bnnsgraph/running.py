@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -48,12 +49,14 @@ class Entry(NamedTuple):
         outputs: what it returns.
         checks_last: whether the last value is the place of the first failed check.
         check: of the same, where the checks are a program of their own: the place of the first that failed.
+        looks: how often to look whether a run is over before sleeping until it is.
     """
 
     run: Callable[..., Any]
     outputs: tuple[TensorSpec, ...]
     checks_last: bool
     check: Callable[..., Any] | None = None
+    looks: range = range(0)
 
 
 class Cost(NamedTuple):
@@ -70,19 +73,30 @@ class Cost(NamedTuple):
     peak_bytes: int
 
 
-Direct: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], bool, type]
+Direct: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], range | None, type]
 """The shortest way through a graph of which every size is known: JAX itself looks whether the arrays fit.
 
-A function of the parameters and the arguments, which raises :class:`NotPreparedError` for arrays that do not fit; the
-parameters; whether its last value is :data:`passed` if nothing failed; and the class of JAX's arrays, without tracers."""
+A function of the parameters and the arguments, which raises :class:`NotPreparedError` for arrays that do not fit, and whose
+last value is :data:`passed` if no check failed; the parameters; how often to look whether a run is over, None without checks;
+and the class of JAX's arrays, without tracers."""
 
 passed = bytearray(4)
 """The place of the first failed check where none failed, as memory: a bytearray compares itself with whatever shows its memory,
 as JAX's arrays do on the CPU, in a quarter of the time that ``item()`` takes."""
 
 
-def scalar(array: Any) -> int:
+OPERATIONS, WRITTEN = range(1_000, 50_000), 128 << 10
+"""From so much arithmetic on JAX has a program run by another thread; up to so much, and so many bytes of results, the other
+thread takes some 20 microseconds, which is less than it takes to fall asleep and be woken."""
+LOOKS = range(256)
+"""Some 80 microseconds."""
+
+
+def scalar(array: Any, looks: range = range(0)) -> int:
     """The value of an int32 array of rank 0, read the shortest way there is."""
+    for _ in looks:
+        if array.is_ready():
+            break
     return 0 if passed == array else array.item()
 
 
@@ -130,7 +144,8 @@ class Runner:
         if entry.checks_last and platform(self.graph) != "cpu":
             return
         with jax.ensure_compile_time_eval():
-            self.direct = entry.run, self._program.parameters, entry.checks_last, type(jax.device_put(np.int8(0)))
+            looks = entry.looks if entry.checks_last else None
+            self.direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0)))
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
@@ -194,12 +209,19 @@ class Runner:
         run, check = program.compiled(shapes), program.checker() if program.checks_first else None
         label = f"compiling for {', '.join(f'{name} {format_shape(shape)}' for name, shape in named.items())}"
         with waiting(label), kept_in(self.graph.options.compilation_cache) as lookup, program.modes():
-            self._lower(run, shapes).compile()
+            compiled = self._lower(run, shapes).compile()
             if check is not None:
                 self._lower(check, shapes).compile()
         seconds = time.perf_counter() - start
-        entry = Entry(run, tuple(specs[value] for value in self.graph.results), program.checks_last, check)
+        results = tuple(specs[value] for value in self.graph.results)
+        looks = LOOKS if program.checks_last and self._is_short(compiled, results) else range(0)
+        entry = Entry(run, results, program.checks_last, check, looks)
         return entry, Compilation(reason, named, sizes, seconds, lookup.found)
+
+    def _is_short(self, compiled: Any, results: Sequence[TensorSpec]) -> bool:
+        """Whether JAX gives the program to another thread, which has it done before this one could sleep and wake."""
+        written = sum(math.prod(cast("tuple[int, ...]", spec.shape)) * spec.dtype.numpy.itemsize for spec in results)
+        return platform(self.graph) == "cpu" and written <= WRITTEN and compiled.cost_analysis().get("flops", 0.0) in OPERATIONS
 
     def _sized(self, shapes: Sequence[Shape]) -> tuple[dict[Value, TensorSpec], dict[str, int]]:
         """The specs of the graph's values for the arguments' shapes, if every rule holds for them, and the named sizes."""
@@ -242,7 +264,7 @@ class Runner:
         program = self._program or self.placed()
         if self._plain and not self._check_finite:  # the short way: a call costs microseconds
             values = entry.run(program.parameters, *arrays)
-            if entry.checks_last and (failure := scalar(values[-1])):
+            if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
                 raise self._failure(arrays, failure)
             return values
         with program.modes():
@@ -257,7 +279,7 @@ class Runner:
         if self.check_finite and self.graph.updates:  # before arguments are donated
             self._require_finite(program, arrays)
         values = entry.run(parameters, *arrays)
-        if entry.checks_last and (failure := scalar(values[-1])):
+        if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
             raise self._failure(arrays, failure)
         if self.check_finite and not self.graph.updates:
             self._require_finite(program, arrays)

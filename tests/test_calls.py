@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
+from bnnsgraph.running import LOOKS
 
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
 INDEX = np.array([3, 0], np.int32)
@@ -168,3 +169,25 @@ def test_state_that_is_donated() -> None:
         assert before.is_deleted()
         assert doubled.tolist() == [2 * step] * 2
         assert state.tolist() == [step] * 2
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "mode", "wanted"),
+    [(8, 4, "raise", range(0)), (1000, 4, "raise", LOOKS), (100_000, 4, "raise", range(0)), (1000, 4, "unchecked", None)],
+)
+def test_a_short_program_is_waited_for_awake(count: int, width: int, mode: Any, wanted: range | None) -> None:
+    """Neither one that runs at once on this thread, nor a long one."""
+    table = np.arange(100 * width, dtype=np.float32).reshape(100, width)
+    indices = (np.arange(count) % 100).astype(np.int32)
+
+    def block(b: bg.Builder) -> bg.Tensor:
+        x, i = b.argument("x", bg.Float32, table.shape), b.argument("i", bg.Int32, indices.shape)
+        return x.gather(i, axis=0, out_of_bounds=mode)
+
+    context = bg.make_context(block)
+    assert context._runner.direct is not None
+    assert context._runner.direct[2] == wanted
+    assert np.array_equal(context(table, indices), table[indices])
+    if mode == "raise":
+        with pytest.raises(bg.IndexOutOfBoundsError):
+            context(table, indices + 100)

@@ -78,9 +78,10 @@ def batched(shape: tuple[int, int, int], count: int, *, quick: bool = False) -> 
 
 
 def _take_along(x: Any, i: Any, axis: int) -> Any:
+    """By hand, with negative indices counted from the end, which this function of JAX leaves out where it trusts indices."""
     import jax.numpy as jnp
 
-    return jnp.take_along_axis(x, i, axis, mode="promise_in_bounds")
+    return jnp.take_along_axis(x, jnp.where(i < 0, i + x.shape[axis], i), axis, mode="promise_in_bounds")
 
 
 def points(shape: tuple[int, ...], depth: int, count: int, *, quick: bool = False) -> Case:

@@ -30,9 +30,11 @@ OpenVINO write into the same memory at each call; JAX, PyTorch and we return new
 output once, which is the limit and not a peer. `torch.compile` is left out: it needs a C++ compiler, and tens of seconds for a
 program.
 
-Two costs stand beside the work itself. A call of JAX takes some fifteen microseconds, which is most of what a gather of a few
-thousand numbers takes. A result of more than a hundred KiB gets new memory from the system, page by page, which takes longer
-than filling it, and those who write into the same memory do not have that; `bnnsgraph.configure_cpu()` takes it away.
+Three costs stand beside the work itself. A call of JAX takes some ten microseconds, as much as NumPy takes for a gather of
+a few thousand numbers. From a thousand operations of arithmetic on, the check of some 250 indices, JAX hands a program to
+another thread, which has to be woken. A result of more than a hundred KiB gets new memory from the system, page by page, which
+takes longer than filling it, and those who write into the same memory do not have that. `bnnsgraph.configure_cpu()` takes the
+last two away.
 """
 SETTINGS = """Where a title says configured, `bnnsgraph.configure_cpu()` was called first. It changes the whole process,
 so the peers run under it too:
