@@ -88,8 +88,8 @@ class Context(Inspection):
                                 break
                     if looks is None or passed == values[-1]:
                         return values[0] if self._package is None else self._package(*values[: self._returned])
-                except (NotPreparedError, TypeError, ValueError):
-                    pass
+                except (NotPreparedError, TypeError, ValueError, AttributeError):
+                    pass  # among others, values that a transformation around the call traces
         return self._call(args, kwargs)
 
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -125,6 +125,18 @@ def test_arrays_of_its_own_inside_of_jit(block: Any) -> None:
         assert np.array_equal(jax.vmap(lambda y, given=given: context(*given) * y)(np.ones(1, np.float32))[0], wanted)
 
 
+def test_updates_of_its_own_inside_of_jit() -> None:
+    """The check of so many, which would be waited for, is traced there."""
+    x, updates, indices = np.zeros(1000, np.float32), np.ones(1000, np.float32), np.arange(1000, dtype=np.int32)
+
+    def block(b: bg.Builder) -> bg.Tensor:
+        given = [b.argument(name, array.dtype, array.shape) for name, array in zip("xui", (x, updates, indices), strict=True)]
+        return given[0].scatter(*given[1:], axis=0, mode=bg.ScatterMode.ADD)
+
+    context = bg.make_context(block)
+    assert np.array_equal(jax.jit(lambda y: context(x, updates, indices) * y)(np.float32(2)), updates * 2)
+
+
 def test_a_check_for_nan_can_be_switched() -> None:
     context = bg.make_context(total)
     bad = np.array([1, np.nan], np.float32)
