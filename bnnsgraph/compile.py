@@ -142,7 +142,7 @@ class Program(Frozen):
         return not self.checks_first and bool(checks(self.graph))
 
     def compiled(self, shapes: Sequence[Shape]) -> Callable[..., tuple[Any, ...]]:
-        """A jitted function of the parameters and the arguments, of these shapes, with :attr:`Outcome.values`.
+        """A jitted function of parameters and arguments, in one row, of these shapes, with :attr:`Outcome.values`.
 
         Raises:
             NotPreparedError: an argument has another shape, or dtype, or a weak type. JAX looks at them faster than we can.
@@ -159,7 +159,7 @@ class Program(Frozen):
             return (outcome._replace(failure=None) if checks_first else outcome).values
 
         updated = [self.graph.arguments.index(value) for value in self.graph.updates]
-        donated = tuple(1 + index for index in updated) if self.graph.options.donate else ()
+        donated = tuple(len(self.parameters) + index for index in updated) if self.graph.options.donate else ()
         if self.placement is None:
             return self._jit(run, donate_argnums=donated)
         placed = self.placement
@@ -167,7 +167,7 @@ class Program(Frozen):
         return self._jit(run, outputs, donate_argnums=donated)
 
     def checker(self) -> Callable[..., Any]:
-        """A jitted function of the parameters and the arguments: the place of the first failed check."""
+        """A jitted function of parameters and arguments, in one row: the place of the first failed check."""
 
         def check(parameters: Sequence[Any], *arrays: Any) -> Any:
             return self._checked(parameters, arrays).failure
@@ -182,12 +182,24 @@ class Program(Frozen):
         return None if self.placement is None else self.placement.whole
 
     def _jit(self, run: Callable[..., Any], outputs: Any = None, **settings: Any) -> Callable[..., Any]:
-        """A jitted function of the parameters and the arguments; ``outputs`` says where its results lie."""
-        run.__name__ = "bnnsgraph"
+        """A jitted function of parameters and arguments, in one row, which JAX takes faster than a tree.
+
+        ``run`` has the parameters as its first argument; ``outputs`` says where its results lie.
+        """
+
+        def bnnsgraph(*given: Any) -> Any:
+            parameters, arrays = self.parted(given)
+            return run(parameters, *arrays)
+
         if self.placement is not None:
-            settings["in_shardings"] = (self.placement.constants, *self.placement.arguments)
+            settings["in_shardings"] = (*self.placement.constants, *self.placement.arguments)
             settings["out_shardings"] = outputs
-        return jax.jit(run, compiler_options=compiler_options(self.graph), **settings)
+        return jax.jit(bnnsgraph, compiler_options=compiler_options(self.graph), **settings)
+
+    def parted(self, given: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Parameters and arguments that stood in one row."""
+        count = len(self.parameters)
+        return given[:count], given[count:]
 
     def finite_checker(self) -> Callable[[Sequence[Any]], Node | None]:
         """A function of the arguments: the first node that makes a NaN or an infinity out of finite operands.
@@ -206,7 +218,7 @@ class Program(Frozen):
 
         def first(arrays: Sequence[Any]) -> Node | None:
             with self.modes():
-                found: np.ndarray[Any, Any] = np.asarray(compiled(self.parameters, *arrays))
+                found: np.ndarray[Any, Any] = np.asarray(compiled(*self.parameters, *arrays))
             return nodes[int(found.argmax())] if found.any() else None
 
         return first
@@ -243,9 +255,12 @@ class Program(Frozen):
         def indices(parameters: Sequence[Any], *arrays: Any) -> Any:
             return walk(part, arrays, dict(zip(self.constants, parameters, strict=True)), checked=False).results[0]
 
-        run = indices if self.placement is None else self._jit(indices, self._whole)
         specs, _ = self.graph.specialize([array.shape for array in arrays])
         with self.modes():
-            elements: Any = run(self.parameters, *[jnp.asarray(array) for array in arrays])
+            given = [jnp.asarray(array) for array in arrays]
+            spread = self.placement is not None
+            elements: Any = (
+                self._jit(indices, self._whole)(*self.parameters, *given) if spread else indices(self.parameters, *given)
+            )
         assert isinstance(node.op, CheckedOp)
         return node, node.op.explain(*[specs[value] for value in node.inputs[:-1]], np.asarray(elements))

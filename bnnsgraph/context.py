@@ -81,7 +81,7 @@ class Context(Inspection):
                     break  # JAX would narrow 64 bits without a word
             else:
                 try:
-                    values = run(parameters, *args)
+                    values = run(*parameters, *args) if parameters else run(*args)
                     if looks is not None:
                         for _ in looks:
                             if values[-1].is_ready():

@@ -275,7 +275,8 @@ class Inspection(ArgumentSurface):
         graph, program = self.graph, self._runner.placed()
         if self._tracing is None:
 
-            def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
+            def run(*given: Any) -> tuple[Any, ...]:
+                parameters, arrays = program.parted(given)
                 seen: dict[Node, tuple[Any, ...]] = {}
                 large = dict(zip(program.constants, parameters, strict=True))
                 outcome = walk(graph, arrays, large, checked=True, visit=seen.__setitem__)

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     """The program for one set of shapes.
 
     Attributes:
-        run: of the parameters and the arguments.
+        run: of the parameters and the arguments, in one row.
         outputs: what it returns.
         checks_last: whether the last value is the place of the first failed check.
         check: of the same, where the checks are a program of their own: the place of the first that failed.
@@ -76,7 +76,7 @@ class Cost(NamedTuple):
 Direct: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], range | None, type]
 """The shortest way through a graph of which every size is known: JAX itself looks whether the arrays fit.
 
-A function of the parameters and the arguments, which raises :class:`NotPreparedError` for arrays that do not fit, and whose
+A function of parameters and arguments, in one row, which raises :class:`NotPreparedError` for arrays that do not fit, and whose
 last value is :data:`passed` if no check failed; the parameters; how often to look whether a run is over, None without checks;
 and the class of JAX's arrays, without tracers."""
 
@@ -239,7 +239,7 @@ class Runner:
             for shape, value, sharding in zip(shapes, self.graph.arguments, shardings, strict=True)
         ]
         with program.modes():
-            return run.lower(program.parameters, *structs)
+            return run.lower(*program.parameters, *structs)
 
     def lowered(self, shapes: Sequence[Shape]) -> Any:
         """The program for the shapes as ``jax.stages.Lowered``."""
@@ -263,7 +263,7 @@ class Runner:
         """The results and updates of one run, and what is left of its checks; one that failed raises and hands out nothing."""
         program = self._program or self.placed()
         if self._plain and not self._check_finite:  # the short way: a call costs microseconds
-            values = entry.run(program.parameters, *arrays)
+            values = entry.run(*program.parameters, *arrays)
             if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
                 raise self._failure(arrays, failure)
             return values
@@ -274,11 +274,11 @@ class Runner:
 
     def _run(self, program: Program, entry: Entry, arrays: Sequence[Any]) -> Sequence[Any]:
         parameters = program.parameters
-        if entry.check is not None and (failure := scalar(entry.check(parameters, *arrays))):
+        if entry.check is not None and (failure := scalar(entry.check(*parameters, *arrays))):
             raise self._failure(arrays, failure)
         if self.check_finite and self.graph.updates:  # before arguments are donated
             self._require_finite(program, arrays)
-        values = entry.run(parameters, *arrays)
+        values = entry.run(*parameters, *arrays)
         if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
             raise self._failure(arrays, failure)
         if self.check_finite and not self.graph.updates:

@@ -221,7 +221,7 @@ def test_large_constants_are_parameters() -> None:
     assert context(int32([5, -1])).tolist() == [5, LARGE // 4 - 1]
     program = context._runner.placed()
     assert len(program.parameters) == 1
-    text = program.compiled([(2,)]).lower(program.parameters, jax.ShapeDtypeStruct((2,), np.int32)).as_text()  # pyright: ignore[reportFunctionMemberAccess]
+    text = program.compiled([(2,)]).lower(*program.parameters, jax.ShapeDtypeStruct((2,), np.int32)).as_text()  # pyright: ignore[reportFunctionMemberAccess]
     assert len(text) < 10_000
 
 

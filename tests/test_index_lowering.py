@@ -94,7 +94,7 @@ def test_the_run_time_check_adds_no_second_gather(
     lowered: Any = program.compiled([struct.shape for struct in structs])
     if isinstance(op, Gather):  # beside the check, all axes before the gathered one are batch axes
         batch = list(range(op.resolved(X, indices)[0]))
-    assert_one(lowered.lower((), *structs).as_text(), op, batch)
+    assert_one(lowered.lower(*structs).as_text(), op, batch)
 
 
 @pytest.mark.parametrize(("width", "spread"), [(8, True), (1 << 20, False)])

@@ -106,7 +106,7 @@ def lowered(version: Any, batch_dims: int) -> str:
 
     graph = bg.make_context(block).graph
     structs = [jax.ShapeDtypeStruct(value.spec.shape, value.spec.dtype.numpy) for value in graph.arguments]
-    return Program.place(graph).compiled([struct.shape for struct in structs]).lower((), *structs).as_text()  # pyright: ignore[reportFunctionMemberAccess]
+    return Program.place(graph).compiled([struct.shape for struct in structs]).lower(*structs).as_text()  # pyright: ignore[reportFunctionMemberAccess]
 
 
 @pytest.mark.parametrize(("batch_dims", "reshapes"), [(0, 0), (1, 0), (2, 1)])

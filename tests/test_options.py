@@ -16,7 +16,7 @@ import bnnsgraph.compile
 def text_of(context: bg.Context, *shapes: tuple[int, ...]) -> str:
     program = context._runner.placed()
     structs = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
-    return program.compiled([struct.shape for struct in structs]).lower(program.parameters, *structs).as_text(debug_info=True)  # pyright: ignore[reportFunctionMemberAccess]
+    return program.compiled([struct.shape for struct in structs]).lower(*program.parameters, *structs).as_text(debug_info=True)  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def scaled(b: bg.Builder) -> Any:
