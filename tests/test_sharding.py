@@ -349,6 +349,35 @@ def check_a_device_by_its_number() -> None:
     )
 
 
+def check_what_is_written_out_for_the_cpu() -> None:
+    """Many indices, the first of long rows and short convolutions, spread over one of two axes or over both."""
+    mesh = Mesh(np.array(jax.devices()[:6]).reshape(2, 3), ("two", "three"))
+    table, many = np.arange(600, dtype=np.float32), (np.arange(6 * 8192) % 600).astype(np.int32)
+
+    def rows(b: bg.Builder) -> Any:
+        return b.argument("table", bg.Float32, table.shape).gather(b.argument("i", bg.Int32, many.shape), axis=0)
+
+    context = spread(rows, {"i": P(("two", "three"))}, mesh)
+    np.testing.assert_array_equal(context(table, many), table[many])
+    many[-1] = 600
+    assert message(lambda: context(table, many)).endswith(f"got 600 at position [{many.size - 1}]")
+
+    long = RNG.normal(size=(6, 12_000)).astype(np.float32)
+    best = spread(lambda b: b.argument("x", bg.Float32, long.shape).top_k(5, axis=1), {"x": P("two", "three")}, mesh)
+    np.testing.assert_array_equal(best(long)[1], np.argsort(-long, axis=1, kind="stable")[:, :5])
+
+    for groups, channels in ((1, 3), (2, 3), (6, 1)):
+        x, weight = (RNG.integers(-2, 3, shape).astype(np.float32) for shape in ((2, groups * channels, 7), (6, channels, 3)))
+
+        def block(b: bg.Builder, x: Any = x, weight: Any = weight, groups: int = groups) -> Any:
+            return b.argument("x", bg.Float32, x.shape).conv(b.argument("w", bg.Float32, weight.shape), [1], group_count=groups)
+
+        alone = bg.make_context(block)
+        for parts in (P(None, "three"), P("two", "three")):
+            spread_out = jax.jit(alone.function, in_shardings=(NamedSharding(mesh, parts), NamedSharding(mesh, P("two"))))
+            np.testing.assert_array_equal(spread_out(x, weight), alone(x, weight))
+
+
 # Run by two processes with 4 devices each
 
 

@@ -180,10 +180,10 @@ class Conv(Convolution):
         factors = weight.reshape(self.group_count, rows // self.group_count, columns, -1).astype(accumulator(weight.dtype))
         terms: list[jax.Array] = []
         for place, part in enumerate(self.by_place(x, weight.shape, padding)):
+            grouped = part.reshape(part.shape[0], self.group_count, columns, *part.shape[2:])
             for column in range(columns):
-                chosen = part if columns == 1 else lax.slice_in_dim(part, column, None, columns, axis=1)
-                factor = lax.expand_dims(factors[:, :, column, place], (0, *range(3, x.ndim + 1)))
-                terms.append(lax.expand_dims(chosen, (2,)) * factor)
+                chosen = grouped[:, :, column : column + 1]
+                terms.append(chosen * lax.expand_dims(factors[:, :, column, place], (0, *range(3, x.ndim + 1))))
         total = functools.reduce(operator.add, terms)
         return total.reshape(x.shape[0], rows, *total.shape[3:])
 
