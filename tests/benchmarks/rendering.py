@@ -23,7 +23,8 @@ TEXT = """# Performance
 Taken on {date} with {command}, on {machine}.
 
 Every table compares programs that were run side by side, in one process, on the same arrays, after their answers were found
-equal and after a warm-up. They take turns in rounds; a figure is the median of the rounds, in parentheses the quartiles.
+equal and after a warm-up. They take turns in rounds, each turn with a first call that does not count; a figure is the median of
+the rounds, in parentheses the quartiles.
 Ratios are taken round by round: our time divided by theirs, so that less than 1 is faster. NumPy's gathers, ONNX Runtime and
 OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays. `bnnsgraph` checks run-time indices,
 "unchecked" trusts them, and so do `jax.jit`, written by hand, and OpenVINO. OpenVINO runs in float32. `{limit}` copies the
