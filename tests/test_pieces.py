@@ -49,7 +49,7 @@ def test_products_begin_anew() -> None:
 def test_values_used_pieces_later_and_several_results() -> None:
     def block(b: bg.Builder) -> dict[str, bg.Tensor]:
         x = b.argument("x", bg.Float32, [4, 3])
-        scale = b.constant(values=np.float32([1, 2, 3]))
+        scale = b.constant(values=np.array([1, 2, 3], np.float32))
         early = chain(x, 30)
         values, positions = early.top_k(k=2, axis=1)
         late = chain(early * scale, 100)
@@ -80,11 +80,11 @@ def test_a_check_in_a_later_piece_names_its_line() -> None:
     context = bg.make_context(block, options=bg.CompileOptions(optimize_graph=False))
     assert calls(context) > 2
     x = np.linspace(-1, 1, 6, dtype=np.float32)
-    assert np.array_equal(context(x, np.int32([2, 3])), context.function(x, np.int32([2, 3])))
+    assert np.array_equal(context(x, np.array([2, 3], np.int32)), context.function(x, np.array([2, 3], np.int32)))
     with pytest.raises(bg.IndexOutOfBoundsError, match=r"\[-2, 2\) on axis 0, got 2 at position \[1\](.|\n)*# the second"):
-        context(x, np.int32([2, 4]))
+        context(x, np.array([2, 4], np.int32))
     with pytest.raises(bg.IndexOutOfBoundsError, match=r"\[-6, 6\) on axis 0, got 6 at position \[0\]"):
-        context(x, np.int32([6, 4]))
+        context(x, np.array([6, 4], np.int32))
 
 
 def test_state_sizes_and_64_bits() -> None:
