@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -15,7 +14,7 @@ from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteErr
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement, platform
-from bnnsgraph.spec import Shape, TensorSpec, format_shape, is_static
+from bnnsgraph.spec import Shape, TensorSpec, element_count, format_shape, is_static
 from bnnsgraph.walking import Outcome, checks
 from bnnsgraph.xla import jax, jnp
 
@@ -85,7 +84,7 @@ passed = bytearray(4)
 as JAX's arrays do on the CPU, in a quarter of the time that ``item()`` takes."""
 
 
-OPERATIONS, WRITTEN = range(1_000, 50_000), 128 << 10
+OPERATIONS, WRITTEN = (1_000, 50_000), 128 << 10
 """From so much arithmetic on JAX has a program run by another thread; up to so much, and so many bytes of results, the other
 thread takes some 20 microseconds, which is less than it takes to fall asleep and be woken."""
 LOOKS = range(256)
@@ -220,8 +219,10 @@ class Runner:
 
     def _is_short(self, compiled: Any, results: Sequence[TensorSpec]) -> bool:
         """Whether JAX gives the program to another thread, which has it done before this one could sleep and wake."""
-        written = sum(math.prod(cast("tuple[int, ...]", spec.shape)) * spec.dtype.numpy.itemsize for spec in results)
-        return platform(self.graph) == "cpu" and written <= WRITTEN and compiled.cost_analysis().get("flops", 0.0) in OPERATIONS
+        written = sum(cast(int, element_count(spec.shape)) * spec.dtype.numpy.itemsize for spec in results)
+        if platform(self.graph) != "cpu" or written > WRITTEN:
+            return False
+        return OPERATIONS[0] <= compiled.cost_analysis().get("flops", 0.0) < OPERATIONS[1]
 
     def _sized(self, shapes: Sequence[Shape]) -> tuple[dict[Value, TensorSpec], dict[str, int]]:
         """The specs of the graph's values for the arguments' shapes, if every rule holds for them, and the named sizes."""

@@ -170,7 +170,12 @@ def require_elements(x: TensorSpec, axis: int) -> None:
 
 def has_few_places(kernel: Sequence[int], *shapes: Shape) -> bool:
     """Whether the windows are better read place by place on the CPU; the shapes must be known, and hold elements."""
-    return math.prod(kernel) <= MOST_PLACES and all(is_static(shape) and 0 not in shape for shape in shapes)
+    return math.prod(kernel) <= MOST_PLACES and hold_elements(*shapes)
+
+
+def hold_elements(*shapes: Shape) -> bool:
+    """Whether all sizes are known, and none is 0."""
+    return all(is_static(shape) and 0 not in shape for shape in shapes)
 
 
 def places(

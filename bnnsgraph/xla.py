@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 if TYPE_CHECKING:
     import jax as jax
@@ -47,6 +50,24 @@ def aligned(*arrays: jax.Array) -> list[jax.Array]:
 def by_platform(*arrays: jax.Array, cpu: Callable[..., jax.Array], default: Callable[..., jax.Array]) -> jax.Array:
     """One program on the CPU, where XLA is slow with the other, and the other elsewhere. Both give the same."""
     return cast("jax.Array", lax.platform_dependent(*arrays, cpu=cpu, default=default))
+
+
+def limits(dtype: Any) -> tuple[Any, Any]:
+    """What no number of the dtype is below, and what none is above."""
+    if jnp.issubdtype(dtype, jnp.floating):
+        return -math.inf, math.inf
+    info = jnp.iinfo(dtype)
+    return info.min, info.max
+
+
+def nan_and_extremum(
+    x: jax.Array, start: Any, choose: Callable[[Any, Any], Any], axes: Sequence[int]
+) -> tuple[jax.Array, jax.Array]:
+    """Whether NaN is among the elements, and their extremum if none is, in one reduction. It has no derivative in JAX."""
+    nan, found = lax.reduce(
+        (x != x, x), (np.False_, x.dtype.type(start)), lambda a, b: (a[0] | b[0], choose(a[1], b[1])), tuple(axes)
+    )
+    return nan, found
 
 
 def accumulator(dtype: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import pytest
 
 import bnnsgraph as bg
 from bnnsgraph.running import LOOKS
+from tests.compilations import Compilations
 
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
 INDEX = np.array([3, 0], np.int32)
@@ -25,21 +26,6 @@ def rows(b: bg.Builder) -> bg.Tensor:
 
 def total(b: bg.Builder) -> bg.Tensor:
     return b.argument("x", bg.Float32, [2]) + b.argument("y", bg.Float32, [2])
-
-
-class Compilations:
-    """Counts what XLA compiles in a block."""
-
-    def __enter__(self) -> Self:
-        self.count = 0
-        jax.monitoring.register_event_duration_secs_listener(self.hear)
-        return self
-
-    def hear(self, event: str, *_: Any, **__: Any) -> None:
-        self.count += event == "/jax/core/compile/backend_compile_duration"
-
-    def __exit__(self, *_: object) -> None:
-        jax.monitoring.unregister_event_duration_listener(self.hear)
 
 
 @pytest.mark.parametrize("make", [jnp.asarray, np.array, lambda x: np.asarray(x)[::1]], ids=["jax", "numpy", "view"])

@@ -19,6 +19,7 @@ import bnnsgraph as bg
 from bnnsgraph.dtypes import as_dtype
 from tests.benchmarks.collectives import Collective, collectives, compiled_text
 from tests.benchmarks.scaling import figures
+from tests.compilations import Compilations
 from tests.devices import failures
 
 RNG = np.random.default_rng(7)
@@ -202,22 +203,15 @@ def check_state_stays_where_it_is() -> None:
 
 def check_each_size_is_compiled_once() -> None:
     """And arrays that lie where they should are not moved."""
-    compiled: list[str] = []
-
-    def hear(event: str, *_: Any, **__: Any) -> None:
-        if event == "/jax/core/compile/backend_compile_duration":
-            compiled.append(event)
-
     context = spread(network, {"x": P("x"), "w1": P(None, "x"), "y": P("x")})
     context._runner.placed()
-    jax.monitoring.register_event_duration_secs_listener(hear)
-    context.warm_up(batch=[8, 16])
-    assert len(compiled) == 2
-    x, w2 = (jax.device_put(array, NamedSharding(explicit(), P(*spec))) for array, spec in ((X, ["x"]), (W2, [])))
-    for arrays in ((X, W2), (X[:8], W2), (x, w2), (X, w2)):
-        context(*arrays)
-    jax.monitoring.unregister_event_duration_listener(hear)
-    assert len(compiled) == 2
+    with Compilations() as seen:
+        context.warm_up(batch=[8, 16])
+        assert seen.count == 2
+        x, w2 = (jax.device_put(array, NamedSharding(explicit(), P(*spec))) for array, spec in ((X, ["x"]), (W2, [])))
+        for arrays in ((X, W2), (X[:8], W2), (x, w2), (X, w2)):
+            context(*arrays)
+    assert seen.count == 2
     assert [compilation.sizes for compilation in context.compilations] == [{"batch": 8}, {"batch": 16}]
     placed = context._runner.placed().placement
     assert placed is not None

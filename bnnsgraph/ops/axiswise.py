@@ -12,7 +12,7 @@ from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, F, Handle
 from bnnsgraph.spec import TensorSpec, as_integer, normalize_axis, reduced, require_dtype
-from bnnsgraph.xla import accumulator, jnp, lax
+from bnnsgraph.xla import accumulator, jnp, lax, limits
 
 if TYPE_CHECKING:
     import jax
@@ -65,7 +65,7 @@ class ArgExtremum(Op):
 @frozen
 class ArgMax(ArgExtremum):
     def worst(self, dtype: Any) -> Any:
-        return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+        return limits(dtype)[0]
 
     def beats(self, a: jax.Array, b: jax.Array) -> jax.Array:
         return a > b
@@ -74,7 +74,7 @@ class ArgMax(ArgExtremum):
 @frozen
 class ArgMin(ArgExtremum):
     def worst(self, dtype: Any) -> Any:
-        return np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
+        return limits(dtype)[1]
 
     def beats(self, a: jax.Array, b: jax.Array) -> jax.Array:
         return a < b

@@ -23,7 +23,6 @@ from bnnsgraph.spec import (
     TensorSpec,
     as_integer,
     format_shape,
-    is_static,
     require_dtype,
     require_equal_size,
     require_same_dtype,
@@ -32,6 +31,7 @@ from bnnsgraph.windows import (
     ConvolutionPadding,
     as_entries,
     as_padding,
+    hold_elements,
     per_axis,
     places,
     require_elements,
@@ -144,35 +144,32 @@ class Conv(Convolution):
         method = self.on_cpu(x.shape, weight.shape)
         if method is None:
             return self.rounded(by_windows(x, weight), x.dtype, bias)
-        by_slices = functools.partial(method, self, padding=padding)
-        if method is not Conv.by_terms or weight.shape[1] == 1:
-            return self.rounded(by_platform(x, weight, cpu=by_slices, default=by_windows), x.dtype, bias)
 
-        @jax.custom_jvp
-        def by_terms(x: jax.Array, weight: jax.Array) -> jax.Array:
-            return by_platform(x, weight, cpu=by_slices, default=by_windows)
+        def faster(x: jax.Array, weight: jax.Array) -> jax.Array:
+            return by_platform(x, weight, cpu=functools.partial(method, padding=padding), default=by_windows)
 
-        @by_terms.defjvp
-        def differential(values: Any, tangents: Any) -> Any:  # sums of slices are dear to differentiate
-            (x, weight), (dx, dweight) = values, tangents
-            return by_terms(x, weight), by_windows(dx, weight) + by_windows(x, dweight)
+        def derivative(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+            (x, weight), (dx, dweight) = primals, tangents
+            return found(x, weight), by_windows(dx, weight) + by_windows(x, dweight)
 
-        del differential
-        return self.rounded(by_terms(x, weight), x.dtype, bias)
+        found = jax.custom_jvp(faster)
+        found.defjvp(derivative)
+        dear = method == self.by_terms and weight.shape[1] > 1  # to differentiate: a slice of channels for each term
+        return self.rounded((found if dear else faster)(x, weight), x.dtype, bias)
 
-    def on_cpu(self, x: Sequence[Any], weight: Sequence[Any]) -> Callable[..., jax.Array] | None:
+    def on_cpu(self, x: tuple[Any, ...], weight: tuple[Any, ...]) -> Callable[..., jax.Array] | None:
         """A way that is faster than XLA's on the CPU; None where there is none, or where a size is not known.
 
         Few terms a sum: 3 to 30 times as fast (images, filters of audio, each channel by itself). Kernels of one place, and
         fewer windows than numbers in each (the last layers of a network): up to 3 times.
         """
-        if not all(is_static(shape) and 0 not in shape for shape in (tuple(x), tuple(weight))):
+        if not hold_elements(x, weight):
             return None
         if math.prod(weight[1:]) <= MOST_TERMS and weight[1] <= MOST_CHANNELS:
-            return Conv.by_terms
+            return self.by_terms
         windows = x[0] * math.prod(self.windows(x, self.extents(weight)))
         few = windows <= math.prod(weight[1:]) or math.prod(weight[2:]) == 1
-        return Conv.by_product if few and self.group_count == 1 else None
+        return self.by_product if few and self.group_count == 1 else None
 
     def by_terms(self, x: jax.Array, weight: jax.Array, padding: Any) -> jax.Array:
         """A sum of slices of all windows, a place of the kernel and a channel at a time, each times its weight."""
@@ -192,7 +189,7 @@ class Conv(Convolution):
         parts = [part.swapaxes(0, 1) for part in self.by_place(x, weight.shape, padding)]
         columns = lax.concatenate([lax.expand_dims(part, (1,)) for part in parts], 1)  # [C, places, N, counts...]
         left = weight.reshape(weight.shape[0], -1).astype(columns.dtype)
-        found = lax.dot(left, columns.reshape(left.shape[1], -1), precision=None)
+        found = lax.dot(left, columns.reshape(left.shape[1], -1))
         return found.reshape(weight.shape[0], *columns.shape[2:]).swapaxes(0, 1)
 
     def by_place(self, x: jax.Array, weight: Sequence[int], padding: Any) -> Iterator[jax.Array]:

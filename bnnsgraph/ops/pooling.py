@@ -34,7 +34,7 @@ from bnnsgraph.windows import (
     spatial_axes,
     window_count,
 )
-from bnnsgraph.xla import accumulator, by_platform, jnp, lax
+from bnnsgraph.xla import accumulator, by_platform, jnp, lax, limits
 
 if TYPE_CHECKING:
     import jax
@@ -178,8 +178,7 @@ class Pooling(Op):
         wide = x.astype(accumulator(x.dtype))
         match self.function.kind:
             case "MAX":
-                floating = jnp.issubdtype(x.dtype, jnp.floating)
-                return over(x, -np.inf if floating else jnp.iinfo(x.dtype).min, lax.max)
+                return over(x, limits(x.dtype)[0], lax.max)
             case "average":
                 total = over(wide, 0, lax.add)
                 return (total / self.divisor(x.shape, total.shape).astype(total.dtype)).astype(x.dtype)

@@ -6,15 +6,13 @@ import math
 from types import EllipsisType
 from typing import TYPE_CHECKING, ClassVar, overload
 
-import numpy as np
-
 from bnnsgraph.dtypes import Floating, Number, Scalar
 from bnnsgraph.errors import ParameterError, ShapeError
 from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import Axes, D, F, Handle
 from bnnsgraph.spec import EPSILON, TensorSpec, as_axes, as_epsilon, normalize_axes, reduced, require_dtype
-from bnnsgraph.xla import accumulator, by_platform, jax, jnp, lax
+from bnnsgraph.xla import accumulator, by_platform, jax, jnp, lax, nan_and_extremum
 
 if TYPE_CHECKING:
     from bnnsgraph.tensor import Tensor
@@ -133,9 +131,7 @@ class ReduceExtremum(Reduce):
             return jnp.where(jnp.any(x != x, axes, keepdims=True), jnp.nan, self.extremum(x, axes))
 
         def in_pairs(x: jax.Array) -> jax.Array:
-            nan, found = lax.reduce(
-                (x != x, x), (np.False_, x.dtype.type(self.start)), lambda a, b: (a[0] | b[0], self.combine(a[1], b[1])), axes
-            )
+            nan, found = nan_and_extremum(x, self.start, self.combine, axes)
             return lax.expand_dims(jnp.where(nan, jnp.nan, found), axes)
 
         if not axes or sorted(axes) != list(range(x.ndim - len(axes), x.ndim)):

@@ -9,10 +9,8 @@ from __future__ import annotations
 import enum
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, cast
-
-import numpy as np
 
 from bnnsgraph.dtypes import Int32, Number
 from bnnsgraph.errors import ParameterError, ShapeError
@@ -20,7 +18,7 @@ from bnnsgraph.frozen import frozen
 from bnnsgraph.graph import Op
 from bnnsgraph.handle import D, Handle
 from bnnsgraph.spec import TensorSpec, as_integer, is_static, normalize_axis, require_dtype
-from bnnsgraph.xla import by_platform, jnp, lax
+from bnnsgraph.xla import by_platform, jnp, lax, limits, nan_and_extremum
 
 if TYPE_CHECKING:
     import jax
@@ -126,10 +124,10 @@ class TopK(Ordering):
             return self.keys(x).reshape(blocks)
 
         keys = cut(x)
-        last, front = self.extremes(keys.dtype)
-        nan, extremes = lax.reduce(
-            (keys != keys, keys), (np.False_, last), lambda a, b: (a[0] | b[0], front(a[1], b[1])), (keys.ndim - 1,)
-        )
+        lowest, highest = limits(keys.dtype)
+        largest = self.find_largest or _is_fast(x.dtype)
+        last, front = (lowest, lax.max) if largest else (highest, lax.min)
+        nan, extremes = nan_and_extremum(keys, last, front, (keys.ndim - 1,))
 
         def select(x: jax.Array, extremes: jax.Array) -> jax.Array:
             chosen = lax.sort(self.first(extremes))
@@ -152,12 +150,6 @@ class TopK(Ordering):
         keys = keys if self.find_largest else -keys
         return jnp.where(keys == 0, jnp.zeros_like(keys), keys)  # of -0 and 0 neither comes first
 
-    def extremes(self, dtype: Any) -> tuple[Any, Callable[..., Any]]:
-        """What comes after all keys, and which of two comes first."""
-        largest = self.find_largest or dtype == jnp.float32
-        limits: Any = (-np.inf, np.inf) if jnp.issubdtype(dtype, jnp.floating) else (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max)
-        return (dtype.type(limits[0]), lax.max) if largest else (dtype.type(limits[1]), lax.min)
-
     def first(self, keys: jax.Array) -> jax.Array:
         """The first positions by keys, float32 without NaN."""
         return lax.top_k(keys, self.k)[1] if keys.dtype == jnp.float32 and self.k else self.sort(keys)
@@ -168,6 +160,7 @@ class TopK(Ordering):
 
 
 def _is_fast(dtype: Any) -> bool:
+    """Whether numbers of the dtype have float32 keys; see :meth:`TopK.positions`."""
     return dtype.itemsize < 4 or dtype == jnp.float32
 
 
