@@ -2,18 +2,40 @@
 
 ``dataclasses.dataclass(frozen=True)`` writes and compiles six methods for each class, at each start of Python. Five of them
 say the same of every class, and stand here once. ``__init__`` has the names of the fields in it: it is compiled once for
-classes with fields of the same names, and inherited by those without fields of their own.
+classes with fields of the same names, and inherited by those without fields of their own. What ``dataclasses`` itself knows of
+a class is made when it is first asked for: few programs ask, and of few classes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from types import CodeType, FunctionType
-from typing import Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T", bound="Frozen")
+
+
+class _Parameter(NamedTuple):
+    """A parameter of ``__init__``."""
+
+    type: str
+    default: Any
+    kw_only: bool
+
+
+class _Described:
+    """An attribute that ``dataclass`` gives to a class, and gives it when it is first read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        made: Any = owner
+        dataclass(init=False, repr=False, eq=False, match_args=False)(owner)
+        made.__match_args__ = tuple([field.name for field in fields(owner) if not field.kw_only])
+        return vars(owner)[self.name]
 
 
 class Frozen:
@@ -23,6 +45,8 @@ class Frozen:
     >>> Log(0.5), Log(0.5) == Log(epsilon=0.5), Log(0.5) == Log(0.0)
     (Log(epsilon=0.5), True, False)
     """
+
+    _parameters: ClassVar[Mapping[str, _Parameter]] = {}
 
     def __eq__(self, other: object, /) -> bool:
         return vars(self) == vars(other) if type(self) is type(other) else NotImplemented
@@ -46,22 +70,36 @@ def frozen(cls: type[T]) -> type[T]:
 
     A field may have a default and be ``kw_only``; nothing else of ``field`` is heeded.
     """
-    if "__annotations__" in vars(cls):  # otherwise it has the fields of its base
-        cls.__doc__ = cls.__doc__ or cls.__name__  # ``dataclass`` would look for the signature, which takes long
-        made: Any = dataclass(init=False, repr=False, eq=False)(cls)
-        if listed := fields(made):
-            made.__init__ = _init(cls, listed)
+    declared: dict[str, str] = vars(cls).get("__annotations__", {})
+    if not declared:
+        return cls  # it is as its base
+    made: Any = cls
+    cls.__doc__ = cls.__doc__ or cls.__name__  # ``dataclass`` would look for the signature, which takes long
+    own = {name: vars(cls).get(name, MISSING) for name, text in declared.items() if not text.startswith("ClassVar")}
+    if any(isinstance(default, Field) for default in own.values()):
+        dataclass(init=False, repr=False, eq=False)(cls)  # which puts the defaults in their places
+    else:
+        made.__dataclass_fields__ = _Described("__dataclass_fields__")
+        made.__match_args__ = _Described("__match_args__")
+    parameters: dict[str, _Parameter] = {}
+    for base in reversed(cls.__bases__):
+        parameters |= getattr(base, "_parameters", {})
+    for name, default in own.items():
+        given = cast("Field[Any]", default if isinstance(default, Field) else field(default=default))
+        parameters[name] = _Parameter(declared[name], given.default, given.kw_only is True)
+    if parameters:
+        made._parameters, made.__init__ = parameters, _init(cls, parameters)
     return cls
 
 
-def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
+def _init(cls: type, parameters: Mapping[str, _Parameter]) -> Callable[..., None]:
     """``__init__``, which sets the fields."""
-    named = {field.name: field.default for field in listed if field.kw_only}
-    code = _code(tuple([field.name for field in listed]), tuple(named))
-    init = FunctionType(code, {"__name__": cls.__module__, "_set": object.__setattr__})
+    named = {name: given.default for name, given in parameters.items() if given.kw_only}
+    init = FunctionType(_code(tuple(parameters), tuple(named)), {"__name__": cls.__module__, "_set": object.__setattr__})
     init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__annotations__ = {**{field.name: field.type for field in listed}, "return": None}
-    init.__defaults__ = tuple([field.default for field in listed if not field.kw_only and field.default is not MISSING])
+    init.__annotations__ = {**{name: given.type for name, given in parameters.items()}, "return": None}
+    listed = [given.default for name, given in parameters.items() if name not in named]
+    init.__defaults__ = tuple([default for default in listed if default is not MISSING])
     init.__kwdefaults__ = {name: default for name, default in named.items() if default is not MISSING}
     return init
 

@@ -129,3 +129,23 @@ def test_constants_are_compared_by_identity() -> None:
     assert len({one, Constant(np.zeros(2, np.float32), spec)}) == 2
     assert Argument("x", spec) == Argument("x", spec)
     assert Argument("x", spec) != Argument("y", spec)
+
+
+def test_what_dataclasses_know_is_there_in_any_order() -> None:
+    @frozen
+    class Base(Frozen):
+        x: int
+
+    @frozen
+    class Derived(Base):
+        y: int = 2
+
+    class Plain(Derived):
+        pass
+
+    for kind, names in ((Plain, ("x", "y")), (Derived, ("x", "y")), (Base, ("x",))):
+        assert kind.__match_args__ == names  # asked for before anything else, of the last class first
+        assert tuple(field.name for field in dataclasses.fields(kind)) == names
+    match Derived(1):
+        case Derived(x, y):
+            assert (x, y) == (1, 2)
