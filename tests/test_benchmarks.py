@@ -11,7 +11,19 @@ import pytest
 
 import bnnsgraph as bg
 from tests.benchmarks import __main__ as command
-from tests.benchmarks import calls, comparing, gathering, growth, listings, peers, recording, rendering, scattering, timing
+from tests.benchmarks import (
+    calls,
+    comparing,
+    gathering,
+    growth,
+    listings,
+    peers,
+    recording,
+    rendering,
+    scattering,
+    slow_peers,
+    timing,
+)
 from tests.benchmarks.cases import Case
 from tests.benchmarks.timing import BARE, LIMIT, OURS, Row
 
@@ -34,6 +46,35 @@ def test_every_program_of_a_case_gives_the_same(case: Case, monkeypatch: pytest.
     functions = case.functions(only_bare=False)
     assert {OURS, BARE, "NumPy", LIMIT} <= functions.keys()
     timing.require_equal(case.name, functions, case.tolerance)
+
+
+SLOW = [
+    gathering.rows(4, 6, 10),
+    gathering.points((4, 5, 3), 2, 6),
+    gathering.elements_along(1, (4, 5), 3),
+    scattering.scatter_rows(bg.ScatterMode.UPDATE, "unique", 10, 6, 4),
+    scattering.scatter_elements(bg.ScatterMode.MAXIMUM, "repeated", 10, 6),
+]
+
+
+@pytest.mark.parametrize("case", SLOW, ids=lambda case: case.name.replace(" ", "_"))
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own
+def test_slow_peers_give_the_same(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are installed, which they are not in CI."""
+    for module in ("torch", "coreai.authoring"):
+        pytest.importorskip(module)
+    monkeypatch.setattr(slow_peers, "ASKED", [True])
+    functions = case.functions(only_bare=False)
+    assert "Core AI" in functions
+    assert "torch.compile" in functions or "torch.compile" in peers.NOTES
+    assert not timing.require_equal(case.name, functions, case.tolerance)
+
+
+def test_slow_peers_run_where_they_are_asked_for() -> None:
+    assert not slow_peers.ASKED
+    assert {"torch.compile", "Core AI"}.isdisjoint(SLOW[0].functions(only_bare=True))
+    assert slow_peers.compiled(abs, [3]) is None
+    assert slow_peers.core_ai(abs, {}, []) is None
 
 
 def test_names_are_unique_and_the_family_is_whole() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import bnnsgraph as bg
-from tests.benchmarks import comparing, peers, rendering
+from tests.benchmarks import comparing, peers, rendering, slow_peers
 from tests.benchmarks.timing import BARE, CLOCK, Row, table
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def machine() -> dict[str, Any]:
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "versions": peers.versions(),
+        "versions": peers.versions() | slow_peers.versions(),
     }
 
 
@@ -47,9 +47,10 @@ def taken(suites: Sequence[str], quick: bool, keep: Path | None, settings: Seque
         settings: what ``configure_cpu`` set, if it was called.
     """
     named = () if tuple(suites) == SUITES else suites
+    flags = {"--quick": quick, "--configured": settings, "--slow-peers": slow_peers.ASKED}
     document: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
-        "command": " ".join(["python -m tests.benchmarks", *named, *["--quick"] * quick, *["--configured"] * bool(settings)]),
+        "command": " ".join(["python -m tests.benchmarks", *named, *[flag for flag, given in flags.items() if given]]),
         "machine": machine(),
         "settings": list(settings),
         "notes": [],
@@ -106,6 +107,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which to run, of {', '.join(SUITES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="two minutes: few cases, beside jax.jit alone")
     parser.add_argument("--minutes", type=float, default=8.0, help="cases that do not fit are left out and named (default: 8)")
+    parser.add_argument(
+        "--slow-peers",
+        action="store_true",
+        help="torch.compile (with a C++ compiler) and Core AI (pip install coreai-core) too",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
     parser.add_argument("--compare", type=Path, metavar="BASE.json", help="report changes; exit code 1 if something is slower")
     parser.add_argument("--taken", type=Path, metavar="FILE.json", help="compare these figures instead of running")
@@ -125,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document = json.loads(options.taken.read_text())
     else:
         CLOCK.start(options.minutes)
+        slow_peers.ASKED += [True] * options.slow_peers
         settings = bg.configure_cpu() if options.configured else ()
         document = taken(options.suites or SUITES, options.quick, options.json, settings)
     slow = too_slow(document, options.most) if options.most else 0

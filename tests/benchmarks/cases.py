@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import bnnsgraph as bg
-from tests.benchmarks import peers
+from tests.benchmarks import peers, slow_peers
 from tests.benchmarks.timing import BARE, CLOCK, LIMIT, OURS, UNCHECKED, Row, parts, side_by_side
 
 Arrays = Mapping[str, np.ndarray]
@@ -30,6 +30,7 @@ class Case:
         indexed: whether the program has run-time indices, which we check.
         quick: whether the case is in the quick run.
         ours: how we run it where that is not a context's call.
+        core_ai: the same as a function of ``coreai.authoring`` and of its values, where it has the operation.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Case:
     indexed: bool = True
     quick: bool = False
     ours: Callable[[bg.Context], Callable[..., Any]] | None = None
+    core_ai: Callable[..., Any] | None = None
 
     def context(self, arrays: Arrays, weights: Arrays, *, unchecked: bool = False) -> bg.Context:
         """The case's program as a context."""
@@ -71,6 +73,9 @@ class Case:
         if torch is not None:
             tensors = [torch.from_numpy(array) for array in (*long.values(), *weights.values())]
             calls["PyTorch"] = lambda: self.torch(*tensors)  # pyright: ignore[reportOptionalCall]
+            compiled = slow_peers.compiled(self.torch, tensors)  # pyright: ignore[reportArgumentType]
+            if compiled is not None:
+                calls["torch.compile"] = compiled
         model = peers.onnx_model(self.onnx, long, weights, answers) if self.onnx is not None else None
         if model is not None:
             for who, call in (
@@ -79,6 +84,9 @@ class Case:
             ):
                 if call is not None:
                     calls[who] = call
+        core_ai = slow_peers.core_ai(self.core_ai, arrays, answers) if self.core_ai is not None else None
+        if core_ai is not None:
+            calls["Core AI"] = core_ai
         copies = [np.empty_like(answer) for answer in answers]
 
         def copy() -> Any:

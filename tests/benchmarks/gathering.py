@@ -33,6 +33,7 @@ def rows(
         lambda x, i: x.index_select(0, i),
         "y = Gather<axis=0>(x, i)",
         quick=quick,
+        core_ai=(lambda ca, x, i: ca.gather_nd(x, ca.expand_dims(i, [1]))) if dtype is np.float32 else None,
     )
 
 
@@ -101,6 +102,7 @@ def points(shape: tuple[int, ...], depth: int, count: int, *, quick: bool = Fals
         "y = GatherND(x, i)",
         long=True,
         quick=quick,
+        core_ai=lambda ca, x, i: ca.gather_nd(x, i),
     )
 
 
@@ -149,6 +151,7 @@ def elements_along(axis: int, shape: tuple[int, int], count: int, *, quick: bool
         f"y = GatherElements<axis={axis}>(x, i)",
         long=True,
         quick=quick,
+        core_ai=lambda ca, x, i: ca.gather_along_axis(x, i, axis),
     )
 
 

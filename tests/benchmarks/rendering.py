@@ -28,8 +28,8 @@ the rounds, in parentheses the quartiles.
 Ratios are taken round by round: our time divided by theirs, so that less than 1 is faster. NumPy's gathers, ONNX Runtime and
 OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays. `bnnsgraph` checks run-time indices,
 "unchecked" trusts them, and so do `jax.jit`, written by hand, and OpenVINO. OpenVINO runs in float32. `{limit}` copies the
-output once, which is the limit and not a peer. `torch.compile` is left out: it needs a C++ compiler, and tens of seconds for a
-program.
+output once, which is the limit and not a peer. `torch.compile`, which runs a C++ compiler for every program, and Core AI's
+runtime, where it has the operation, take part with `--slow-peers`.
 
 Three costs stand beside the work itself. A call of JAX takes some ten microseconds, as much as NumPy takes for a gather of
 a few thousand numbers. From a thousand operations of arithmetic on, the check of some 250 indices, JAX hands a program to

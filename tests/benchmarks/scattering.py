@@ -13,6 +13,7 @@ from tests.benchmarks.cases import Arrays, Case
 
 ADD, MAXIMUM, UPDATE = bg.ScatterMode.ADD, bg.ScatterMode.MAXIMUM, bg.ScatterMode.UPDATE
 REDUCTIONS = {UPDATE: "none", ADD: "add", MAXIMUM: "max"}
+CORE_AI = {UPDATE: "update", ADD: "add", MAXIMUM: "max"}
 BARE = {UPDATE: "set", ADD: "add", MAXIMUM: "max"}
 NUMPY = {ADD: np.add.at, MAXIMUM: np.maximum.at}
 
@@ -57,6 +58,7 @@ def scatter_rows(
         tolerance=1e-4 if mode is ADD else 0.0,  # up to 4096 / 64 numbers of unit size are added, in any order
         long=True,
         quick=quick,
+        core_ai=(lambda ca, x, u, i: ca.scatter_nd(x, ca.expand_dims(i, [1]), u)) if mode is UPDATE else None,
     )
 
 
@@ -84,6 +86,7 @@ def scatter_elements(
         tolerance=1e-3 if mode is ADD else 0.0,  # up to 65536 / 64 numbers of unit size are added, in any order
         long=True,
         quick=quick,
+        core_ai=lambda ca, x, u, i: ca.scatter_along_axis(x.type, x, i, u, 0, scatter_mode=CORE_AI[mode]),
     )
 
 
