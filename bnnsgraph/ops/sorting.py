@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, cast
 
+import numpy as np
+
 from bnnsgraph.dtypes import Int32, Number
 from bnnsgraph.errors import ParameterError, ShapeError
 from bnnsgraph.frozen import frozen
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
     from bnnsgraph.tensor import Tensor
 
+
+SIGN, INFINITY, NAN = np.int32(-(2**31)), np.int32(0x7F800000), np.int32(0x7FC00000)
+"""Bits of float32."""
 
 MANY = 1 << 15
 """From so many elements on the first of long rows are found by blocks on the CPU."""
@@ -95,12 +100,21 @@ class TopK(Ordering):
         """Where the first ``k`` of each row stand.
 
         XLA has a fast selection for float32 keys without NaN. Narrower types have such keys; float32 itself has them unless
-        a NaN is met while running; wider types are sorted.
+        a NaN is met while running, and on the CPU NaN has its place in XLA's order; wider types are sorted.
         """
         width = _block(x.shape, self.k)
-        if width is None:
-            return self.in_whole(x)
-        return by_platform(x, cpu=functools.partial(self.in_blocks, width), default=self.in_whole)
+        if width is not None:
+            return by_platform(x, cpu=functools.partial(self.in_blocks, width), default=self.in_whole)
+        if x.dtype == jnp.float32 and self.k:
+            return by_platform(x, cpu=self.in_total_order, default=self.in_whole)
+        return self.in_whole(x)
+
+    def in_total_order(self, x: jax.Array) -> jax.Array:
+        """The first positions of rows of float32, NaN among them: the greatest key of all, or the least."""
+        bits = lax.bitcast_convert_type(x if self.find_largest else -x, jnp.int32)
+        magnitude = bits & ~SIGN
+        keys = jnp.where(magnitude > INFINITY, NAN if self.find_largest else NAN | SIGN, jnp.where(magnitude == 0, 0, bits))
+        return self.first(lax.bitcast_convert_type(keys, jnp.float32))
 
     def in_whole(self, x: jax.Array) -> jax.Array:
         """The first positions of rows of any length."""
@@ -151,7 +165,7 @@ class TopK(Ordering):
         return jnp.where(keys == 0, jnp.zeros_like(keys), keys)  # of -0 and 0 neither comes first
 
     def first(self, keys: jax.Array) -> jax.Array:
-        """The first positions by keys, float32 without NaN."""
+        """The first positions by keys."""
         return lax.top_k(keys, self.k)[1] if keys.dtype == jnp.float32 and self.k else self.sort(keys)
 
     def sort(self, x: jax.Array) -> jax.Array:
