@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.benchmarks import (
     growth,
     listings,
     peers,
+    reasons,
     recording,
     rendering,
     scattering,
@@ -201,6 +203,12 @@ def test_page_of_two_runs() -> None:
     ]
 
 
+def test_every_curve_has_its_reason() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
+    curves = set(re.findall(r"!\[(.+?)\]\(performance/(?!calls_configured)", page))
+    assert curves == reasons.REASONS.keys()
+
+
 def test_page() -> None:
     rows = [
         Row("indices: 1,000", OURS, 1e-3, 0.9e-3, 1.234e-3, 5, (1, 1, 1), 2**20),
@@ -233,6 +241,8 @@ def test_page() -> None:
         "Peak memory in MiB: bnnsgraph.",
         "",
         "![indices](performance/gathering_indices.svg)",
+        "",
+        reasons.REASONS["indices"],
         "",
         "- torch is left out",
     ]

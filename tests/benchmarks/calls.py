@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
+from tests.benchmarks import peers
 from tests.benchmarks.cases import Case, run_cases
-from tests.benchmarks.timing import BARE, OURS, UNCHECKED, Row, side_by_side
+from tests.benchmarks.timing import BARE, NUMPY, OURS, UNCHECKED, Row, side_by_side
 
 
 def chain(count: int) -> Callable[..., Any]:
@@ -48,9 +50,6 @@ def cases() -> Iterator[Case]:
         quick=True,
     )
     for count in (1, 10, 100, 1_000):
-        body = " ".join(
-            f"{'y' if n == count else f'x{n}'} = Mul({'x' if n == 1 else f'x{n - 1}'}, x)" for n in range(1, count + 1)
-        )
         yield Case(
             f"call of a chain of products: {count:,}",
             lambda: {"x": np.ones(8, np.float32)},
@@ -58,10 +57,30 @@ def cases() -> Iterator[Case]:
             chain(count),
             chain(count),
             chain(count),
-            body if count < 1_000 else None,  # OpenVINO's session of as many takes minutes
+            onnx_chain(count) if count < 1_000 else None,  # OpenVINO's session of as many takes minutes
             indexed=False,
             quick=count < 1_000,
         )
+
+
+def onnx_chain(count: int) -> str:
+    """The products as operations of ONNX, in its text form."""
+    names = ["x", *[f"x{n}" for n in range(1, count)], "y"]
+    return " ".join(f"{after} = Mul({before}, x)" for before, after in itertools.pairwise(names))
+
+
+def longest(count: int = 10_000) -> list[Row]:
+    """A chain that takes ``jax.jit`` half a minute to compile, and OpenVINO longer."""
+    values = {"x": np.ones(8, np.float32)}
+    products = chain(count)
+    context = Case("", lambda: values, products, products, products, indexed=False).context(values, {})
+    given = jax.numpy.asarray(values["x"])
+    calls: dict[str, Callable[[], Any]] = {OURS: lambda: context(given), NUMPY: lambda: products(values["x"])}
+    model = peers.onnx_model(onnx_chain(count), values, {}, [values["x"]])
+    runtime = peers.onnx_runtime(model, values, [values["x"]]) if model is not None else None
+    if runtime is not None:
+        calls["ONNX Runtime"] = runtime
+    return side_by_side(f"call of a chain of products: {count:,}", calls)
 
 
 def from_numpy() -> list[Row]:
@@ -81,4 +100,4 @@ def from_numpy() -> list[Row]:
 
 def run(quick: bool) -> list[Row]:
     """Every call."""
-    return run_cases(cases(), quick) + from_numpy()
+    return run_cases(cases(), quick) + ([] if quick else longest()) + from_numpy()

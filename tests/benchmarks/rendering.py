@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.benchmarks.reasons import REASONS
 from tests.benchmarks.timing import BARE, LIMIT, OURS, Row, best_peer, cases
 
 TITLES = {
@@ -68,6 +69,8 @@ def page(*documents: Mapping[str, Any]) -> dict[str, str]:
             name = f"performance/{suite}{'_configured' if configured else ''}_{re.sub(r'[^a-z0-9]+', '_', curve.lower())}.svg"
             files[name] = plot(curve, points)
             lines.append(f"![{curve}]({name})\n")
+            if not configured and curve in REASONS:
+                lines.append(f"{REASONS[curve]}\n")
     lines += [f"- {note}" for note in dict.fromkeys(note for document in documents for note in document["notes"])]
     files["performance.md"] = "\n".join(lines).rstrip() + "\n"
     return files
