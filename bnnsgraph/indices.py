@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -184,12 +184,16 @@ def _inside(indices: jax.Array, limit: Any, lowest: Any = None) -> jax.Array:
     return (indices >= (0 if lowest is None else lowest)) & below
 
 
-def resolve(indices: jax.Array, sizes: tuple[Any, ...], mode: OutOfBounds, negative: NegativeIndices) -> tuple[jax.Array, Any]:
-    """Start indices for ``lax.gather`` or ``lax.scatter``, and the mode to give it."""
+def resolve(
+    indices: jax.Array | np.ndarray[Any, Any], sizes: tuple[Any, ...], mode: OutOfBounds, negative: NegativeIndices
+) -> tuple[jax.Array | np.ndarray[Any, Any], Any]:
+    """Start indices for ``lax.gather`` or ``lax.scatter``, and the mode to give it. Numbers stay numbers where they may."""
     if not sizes:
-        return indices.astype(jnp.int32), lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    counted, limit = _counted(indices, sizes, negative)
+        return jnp.asarray(indices).astype(jnp.int32), lax.GatherScatterMode.PROMISE_IN_BOUNDS
     target = jnp.dtype("int64") if any(isinstance(size, int) and size > INT32_MAX for size in sizes) else jnp.dtype("int32")
+    if isinstance(indices, np.ndarray) and mode == "unchecked" and is_static(sizes):
+        return count_from_front(indices, sizes, negative)[0].astype(target), lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    counted, limit = _counted(jnp.asarray(indices), sizes, negative)
     if mode == "unchecked":
         return counted.astype(target), lax.GatherScatterMode.PROMISE_IN_BOUNDS
     if mode == "clip":
@@ -202,6 +206,23 @@ def resolve(indices: jax.Array, sizes: tuple[Any, ...], mode: OutOfBounds, negat
 
 
 # Indices known while building
+
+
+class Facts(TypedDict):
+    """What XLA may be told of start indices."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+
+
+def facts(starts: jax.Array | np.ndarray[Any, Any], sizes: Sequence[Any], batch: Sequence[int]) -> Facts:
+    """What is known of index vectors, the last axis of ``starts``: nothing unless they are numbers, of one table."""
+    if not isinstance(starts, np.ndarray) or batch:
+        return Facts(indices_are_sorted=False, unique_indices=False)
+    strides = np.cumprod([1, *sizes[:0:-1]], dtype=np.int64)[::-1]
+    places = starts.reshape(-1, len(sizes)).astype(np.int64) @ strides
+    ordered = bool(np.all(places[1:] >= places[:-1]))
+    return Facts(indices_are_sorted=ordered, unique_indices=np.unique(places).size == places.size)
 
 
 def settle(recorder: Recorder, op: IndexOp, x: Value, indices: Value) -> tuple[IndexOp, Value]:

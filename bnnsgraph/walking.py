@@ -6,11 +6,13 @@ import contextlib
 import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from bnnsgraph.elements import settled
-from bnnsgraph.graph import CheckedOp, Graph, Node
+from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
+from bnnsgraph.indices import IndexOp
 from bnnsgraph.pieces import Piece, pieces
 from bnnsgraph.placement import platform, whole_beyond
 from bnnsgraph.xla import jax, jnp
@@ -60,7 +62,7 @@ def walk(
         cut: lower a long program in :mod:`pieces <bnnsgraph.pieces>`; not with ``visit``.
     """
     with jax.default_matmul_precision(graph.options.precision):
-        walker = _Walker(graph, arrays, checked)
+        walker = _Walker(graph, arrays, checked, parameters.keys())
         values: Values = {value.node: (array,) for value, array in zip(graph.arguments, arrays, strict=True)}
         given = values | {node: (array,) for node, array in parameters.items()}
         parts = pieces(graph, given) if cut else []
@@ -79,8 +81,9 @@ def walk(
 class _Walker:
     """What all nodes of one walk share."""
 
-    def __init__(self, graph: Graph, arrays: Sequence[Any], checked: bool) -> None:
+    def __init__(self, graph: Graph, arrays: Sequence[Any], checked: bool, parameters: AbstractSet[Node]) -> None:
         self.graph = graph
+        self.parameters = parameters
         self.checked = checked
         self.sizes = graph.solve([array.shape for array in arrays])
         self.keep_whole = whole_beyond(graph)
@@ -91,6 +94,8 @@ class _Walker:
         operands = [values[operand.node][operand.index] for operand in node.inputs]
         op = node.op
         try:
+            if isinstance(op, IndexOp):
+                operands[-1] = self.number(node.inputs[-1].node, operands[-1])
             op = settled(node, self.sizes, lambda value: values[value.node][value.index].shape)
             limits = op.spread_axes if self.keep_whole else None
             if self.keep_whole and limits:
@@ -112,6 +117,10 @@ class _Walker:
                 )
             raise
         return tuple(lowered) if len(node.outputs) > 1 else (lowered,)
+
+    def number(self, node: Node, array: Any) -> Any:
+        """The numbers of a constant that is part of the program, which an operation may look at; else the array."""
+        return node.op.array if isinstance(node.op, Constant) and node not in self.parameters else array
 
     def by_piece(self, parts: Sequence[Piece], values: dict[Node, tuple[Any, ...]]) -> list[Any]:
         """The flags of all checks; adds the values that are used outside of their piece."""

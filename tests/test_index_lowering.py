@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -112,6 +113,75 @@ def test_constant_indices_are_not_checked_again_when_the_graph_runs() -> None:
     graph = bg.make_context(block).graph
     assert checks(graph) == ()
     assert [node.op.array.dtype for node in graph.nodes if isinstance(node.op, Constant)] == [np.int32]
+
+
+FACTS: list[tuple[Any, bool, bool]] = [
+    # constant indices, whether they are sorted, whether they are unique
+    ([0, 2, 5], True, True),
+    ([0, 0, 3], True, False),
+    ([3, 1, 2], False, True),
+    ([3, 1, 3], False, False),
+    ([3, -9, 3], False, False),  # as 3, 1, 3
+    ([-1, -9], False, True),
+    ([[0, 4], [2, 4]], False, False),
+    (7, True, True),
+]
+
+
+@pytest.mark.parametrize(("indices", "ordered", "unique"), FACTS, ids=str)
+def test_xla_is_told_what_constant_indices_show(indices: Any, ordered: bool, unique: bool) -> None:
+    array = np.array(indices, np.int32)
+
+    def rows(builder: bg.Builder) -> bg.Tensor[Any]:
+        return builder.argument("x", bg.Float32, shape=[10, 4]).gather(array, axis=0)
+
+    def added(builder: bg.Builder) -> bg.Tensor[Any]:
+        updates = np.ones((*array.shape, 4), np.float32)
+        return builder.argument("x", bg.Float32, shape=[10, 4]).scatter(updates, array, bg.ScatterMode.ADD, axis=0)
+
+    unchanged = bg.CompileOptions(optimize_graph=False)
+    text = bg.make_context(rows, options=unchanged).stablehlo()
+    assert re.findall(r"indices_are_sorted = (\w+)", text) == [str(ordered).lower()]
+    gradient = jax.jit(jax.grad(lambda x: bg.make_context(rows, options=unchanged).function(x).sum()))
+    for text in (
+        bg.make_context(added, options=unchanged).stablehlo(),
+        gradient.lower(jax.ShapeDtypeStruct((10, 4), np.float32)).as_text(),
+    ):
+        assert re.findall(r"indices_are_sorted = (\w+)", text)[-1] == str(ordered).lower()
+        assert re.findall(r"unique_indices = (\w+)", text) == [str(unique).lower()]
+
+
+@pytest.mark.parametrize(
+    ("indices", "ordered", "unique"),
+    [([[0, 1], [0, 3], [2, 0]], True, True), ([[0, 1], [0, 1]], True, False), ([[0, 3], [0, 1], [2, 0]], False, True)],
+    ids=str,
+)
+def test_xla_is_told_what_constant_index_vectors_show(indices: Any, ordered: bool, unique: bool) -> None:
+    def block(builder: bg.Builder) -> bg.Tensor[Any]:
+        x = builder.argument("x", bg.Float32, shape=[10, 4])
+        return x.scatter_nd(np.ones(len(indices), np.float32), np.array(indices, np.int32), bg.ScatterMode.ADD)
+
+    text = bg.make_context(block).stablehlo()
+    assert re.findall(r"(indices_are_sorted|unique_indices) = (\w+)", text) == [
+        ("indices_are_sorted", str(ordered).lower()),
+        ("unique_indices", str(unique).lower()),
+    ]
+
+
+@pytest.mark.parametrize("rule", ["clip", "drop"])
+def test_xla_is_told_nothing_of_indices_whose_axis_is_not_known(rule: Any) -> None:
+    """Clipped, two of them may be one; dropped, those left out are not sorted."""
+
+    def block(builder: bg.Builder) -> bg.Tensor[Any]:
+        x = builder.argument("x", bg.Float32, shape=["n", 4])
+        return x.scatter(
+            np.ones((2, 4), np.float32), np.array([5, 7], np.int32), bg.ScatterMode.ADD, axis=0, out_of_bounds=rule
+        )
+
+    context = bg.make_context(block)
+    text = context.stablehlo(n=10)
+    assert re.findall(r"(?:indices_are_sorted|unique_indices) = (\w+)", text) == ["false", "false"]
+    assert np.asarray(context(np.zeros((6, 4), np.float32)))[:, 0].tolist() == [0, 0, 0, 0, 0, 1 + (rule == "clip")]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])

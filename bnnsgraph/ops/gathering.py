@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from bnnsgraph.errors import ShapeError
 from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, Handle
-from bnnsgraph.indices import IndexOp, missing_value, resolve
+from bnnsgraph.indices import IndexOp, facts, missing_value, resolve
 from bnnsgraph.ops.indexed import Indices, along_axis_shape, batch_sizes, emit_indexed, index_rule, nd_depth
 from bnnsgraph.options import OutOfBounds
 from bnnsgraph.spec import Shape, TensorSpec, as_integer, normalize_axis
@@ -53,7 +53,8 @@ class GatherOp(IndexOp):
             start_indices_batching_dims=batch,
         )
         slice_sizes = tuple(1 if axis in axes or axis in batch else size for axis, size in enumerate(x.shape))
-        return lax.gather(x, starts, numbers, slice_sizes, mode=mode, fill_value=missing)
+        known = facts(starts, sizes, batch)
+        return lax.gather(x, starts, numbers, slice_sizes, mode=mode, fill_value=missing, **known)
 
 
 @frozen

@@ -14,7 +14,7 @@ from bnnsgraph.dtypes import Floating, Number
 from bnnsgraph.errors import DTypeError, ParameterError, ShapeError
 from bnnsgraph.frozen import frozen
 from bnnsgraph.handle import D, Handle, Operand
-from bnnsgraph.indices import IndexOp, resolve
+from bnnsgraph.indices import IndexOp, facts, resolve
 from bnnsgraph.ops.indexed import Indices, along_axis_shape, emit_indexed, index_rule, nd_depth
 from bnnsgraph.options import OutOfBounds
 from bnnsgraph.spec import Shape, TensorSpec, as_integer, equal_size, format_shape, normalize_axis, require_same_dtype
@@ -83,8 +83,11 @@ class ScatterOp(IndexOp):
             scatter_indices_batching_dims=batch,
         )
 
+        known = facts(starts, sizes, batch)
+        known["unique_indices"] |= self.unique_indices
+
         def apply(function: Any, old: jax.Array, new: jax.Array) -> jax.Array:
-            return function(old, starts, new, numbers, mode=bounds, unique_indices=self.unique_indices)
+            return function(old, starts, new, numbers, mode=bounds, **known)
 
         wide = accumulator(x.dtype)
         match self.mode:
