@@ -72,6 +72,20 @@ def test_slow_peers_give_the_same(case: Case, monkeypatch: pytest.MonkeyPatch) -
     assert not timing.require_equal(case.name, functions, case.tolerance)
 
 
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own
+def test_a_program_that_torch_cannot_compile_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(slow_peers, "ASKED", [True])
+    monkeypatch.setattr(peers, "NOTES", {})
+
+    def fails(x: Any) -> Any:
+        raise RuntimeError("no such thing")
+
+    assert slow_peers.compiled(fails, [3]) is None
+    (note,) = peers.NOTES.values()
+    assert note.startswith("torch.compile is left out")
+
+
 def test_slow_peers_run_where_they_are_asked_for() -> None:
     assert not slow_peers.ASKED
     assert {"torch.compile", "Core AI"}.isdisjoint(SLOW[0].functions(only_bare=True))

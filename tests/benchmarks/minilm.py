@@ -93,7 +93,7 @@ def torch_model(tokens: Any, present: Any, weights: Weights) -> Any:
     def norm(x: Any, weight: Any, bias: Any) -> Any:
         return functional.layer_norm(x, (WIDTH,), weight, bias, EPSILON)
 
-    with torch.inference_mode():
+    with torch.no_grad():
         x = forward(tokens, present, weights, heads=heads, norm=norm, gelu=functional.gelu)
         counted = present[:, :, None].float()
         return functional.normalize((x * counted).sum(1) / counted.sum(1))

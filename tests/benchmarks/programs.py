@@ -93,13 +93,13 @@ def lstm(length: int = 1000, batch: int = 1, width: int = 64, hidden: int = 128)
         return jax.lax.scan(step, (h, h), x @ w.T + b)[1]
 
     def torch(x: Any, w: Any, r: Any, b: Any, h: Any) -> Any:
-        from torch import cat, inference_mode, lstm
+        from torch import cat, lstm, no_grad
 
         def order(part: Any) -> Any:
             i, f, o, g = part.chunk(4)
             return cat([i, f, g, o])
 
-        with inference_mode():
+        with no_grad():
             weights = [order(w), order(r), order(b), b.new_zeros(gates)]
             return lstm(x, (h[None], h[None]), weights, True, 1, 0.0, False, False, False)[0]
 
