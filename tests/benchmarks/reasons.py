@@ -11,7 +11,8 @@ REASONS = {
     "record products": "Straight lines: every operation is checked and kept by itself, whatever came before.",
     "record and lower products": (
         "Some 15 ms are JAX's own for a program of any length, in both. They bend the curve up to 100 operations; then "
-        "it is straight."
+        "it is straight but for Python's garbage collector, which looks through all that the process holds, these "
+        "peers too: in a process of their own, 10,000 operations take 0.7 s, and 0.6 s without the collector."
     ),
     "record, compile and run products once": (
         "Some 80 ms are LLVM's for a program of any length. Then XLA makes one loop of the whole chain, and LLVM's time "

@@ -34,9 +34,9 @@ runtime, where it has the operation, take part with `--slow-peers`.
 
 Three costs stand beside the work itself. A call of JAX takes some ten microseconds, as much as NumPy takes for a gather of
 a few thousand numbers. From a thousand operations of arithmetic on, the check of some 250 indices, JAX hands a program to
-another thread, which has to be woken. A result of more than a hundred KiB gets new memory from the system, page by page, which
-takes longer than filling it, and those who write into the same memory do not have that. `bnnsgraph.configure_cpu()` takes the
-last two away.
+another thread, which has to be woken. A result of more than 32 MiB always gets new memory from the system, page by page, and a
+smaller one at times, from a hundred KiB on; that takes longer than filling it, and those who write into the same memory do not
+have it. `bnnsgraph.configure_cpu()` takes the last two away.
 """
 SETTINGS = """Where a title says configured, `bnnsgraph.configure_cpu()` was called first. It changes the whole process,
 so the peers run under it too:
