@@ -75,21 +75,29 @@ def frozen(cls: type[T]) -> type[T]:
         return cls  # it is as its base
     made: Any = cls
     cls.__doc__ = cls.__doc__ or cls.__name__  # ``dataclass`` would look for the signature, which takes long
-    own = {name: vars(cls).get(name, MISSING) for name, text in declared.items() if not text.startswith("ClassVar")}
+    own: dict[str, Any] = {
+        name: vars(cls).get(name, MISSING) for name, text in declared.items() if not text.startswith("ClassVar")
+    }
     if any(isinstance(default, Field) for default in own.values()):
         dataclass(init=False, repr=False, eq=False)(cls)  # which puts the defaults in their places
     else:
         made.__dataclass_fields__ = _Described("__dataclass_fields__")
         made.__match_args__ = _Described("__match_args__")
     parameters: dict[str, _Parameter] = {}
-    for base in reversed(cls.__bases__):
+    for base in cls.__mro__[:0:-1]:  # in the order of ``dataclass``
         parameters |= getattr(base, "_parameters", {})
-    for name, default in own.items():
-        given = cast("Field[Any]", default if isinstance(default, Field) else field(default=default))
-        parameters[name] = _Parameter(declared[name], given.default, given.kw_only is True)
+    parameters |= {name: _parameter(declared[name], given) for name, given in own.items()}
     if parameters:
         made._parameters, made.__init__ = parameters, _init(cls, parameters)
     return cls
+
+
+def _parameter(annotation: str, given: Any) -> _Parameter:
+    """A field from what the class has in its place: a default, all that ``field`` says, or nothing."""
+    if not isinstance(given, Field):
+        return _Parameter(annotation, given, False)
+    said = cast("Field[Any]", given)
+    return _Parameter(annotation, said.default, said.kw_only is True)
 
 
 def _init(cls: type, parameters: Mapping[str, _Parameter]) -> Callable[..., None]:

@@ -65,7 +65,7 @@ def test_slow_peers_give_the_same(case: Case, monkeypatch: pytest.MonkeyPatch) -
     """Where they are installed, which they are not in CI."""
     for module in ("torch", "coreai.authoring"):
         pytest.importorskip(module)
-    monkeypatch.setattr(slow_peers, "ASKED", [True])
+    monkeypatch.setattr(slow_peers, "asked", True)
     functions = case.functions(only_bare=False)
     assert "Core AI" in functions
     assert "torch.compile" in functions or "torch.compile" in peers.NOTES
@@ -75,7 +75,7 @@ def test_slow_peers_give_the_same(case: Case, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own
 def test_a_program_that_torch_cannot_compile_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr(slow_peers, "ASKED", [True])
+    monkeypatch.setattr(slow_peers, "asked", True)
     monkeypatch.setattr(peers, "NOTES", {})
 
     def fails(x: Any) -> Any:
@@ -87,7 +87,7 @@ def test_a_program_that_torch_cannot_compile_is_left_out_and_named(monkeypatch: 
 
 
 def test_slow_peers_run_where_they_are_asked_for() -> None:
-    assert not slow_peers.ASKED
+    assert not slow_peers.asked
     assert {"torch.compile", "Core AI"}.isdisjoint(SLOW[0].functions(only_bare=True))
     assert slow_peers.compiled(abs, [3]) is None
     assert slow_peers.core_ai(abs, {}, []) is None

@@ -310,7 +310,7 @@ def property_test(method: str, examples: int) -> Callable[[], None]:
 
 @pytest.mark.parametrize("method", GATHERS + SCATTERS)
 def test_calls_follow_the_definition(method: str) -> None:
-    property_test(method, 10)()
+    property_test(method, 20)()
 
 
 @pytest.mark.long

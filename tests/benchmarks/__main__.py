@@ -47,7 +47,7 @@ def taken(suites: Sequence[str], quick: bool, keep: Path | None, settings: Seque
         settings: what ``configure_cpu`` set, if it was called.
     """
     named = () if tuple(suites) == SUITES else suites
-    flags = {"--quick": quick, "--configured": settings, "--slow-peers": slow_peers.ASKED}
+    flags = {"--quick": quick, "--configured": settings, "--slow-peers": slow_peers.asked}
     document: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "command": " ".join(["python -m tests.benchmarks", *named, *[flag for flag, given in flags.items() if given]]),
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document = json.loads(options.taken.read_text())
     else:
         CLOCK.start(options.minutes)
-        slow_peers.ASKED += [True] * options.slow_peers
+        slow_peers.asked = options.slow_peers
         settings = bg.configure_cpu() if options.configured else ()
         document = taken(options.suites or SUITES, options.quick, options.json, settings)
     slow = too_slow(document, options.most) if options.most else 0

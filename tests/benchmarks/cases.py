@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,8 @@ class Case:
     Attributes:
         name: what is done, on what.
         arrays: makes the arguments of a call, by name.
-        block: the program with tensors; ``numpy``, ``bare`` (of JAX, jitted) and ``torch`` are the same with arrays.
+        block: the program with tensors; ``numpy``, ``bare`` (of JAX, jitted) and ``torch`` are the same with arrays. Who has
+            None is left out.
         onnx: the same as operations of ONNX in its text form, from the arguments' names to ``y`` (and ``z``).
         weights: makes what does not change from call to call.
         tolerance: of the answers; 0 where nothing is rounded.
@@ -31,13 +33,14 @@ class Case:
         quick: whether the case is in the quick run.
         ours: how we run it where that is not a context's call.
         core_ai: the same as a function of ``coreai.authoring`` and of its values, where it has the operation.
+        openvino: whether OpenVINO runs the program of ONNX.
     """
 
     name: str
     arrays: Callable[[], Arrays]
     block: Callable[..., Any]
     numpy: Callable[..., Any] | None
-    bare: Callable[..., Any]
+    bare: Callable[..., Any] | None
     torch: Callable[..., Any] | None = None
     onnx: str | None = None
     weights: Callable[[], Arrays] = field(default=dict[str, Any])
@@ -47,6 +50,7 @@ class Case:
     quick: bool = False
     ours: Callable[[bg.Context], Callable[..., Any]] | None = None
     core_ai: Callable[..., Any] | None = None
+    openvino: bool = True
 
     def context(self, arrays: Arrays, weights: Arrays, *, unchecked: bool = False) -> bg.Context:
         """The case's program as a context."""
@@ -80,7 +84,7 @@ class Case:
         if model is not None:
             for who, call in (
                 ("ONNX Runtime", peers.onnx_runtime(model, long, answers)),
-                ("OpenVINO", peers.openvino(model, long)),
+                ("OpenVINO", peers.openvino(model, long) if self.openvino else None),
             ):
                 if call is not None:
                     calls[who] = call
@@ -102,12 +106,12 @@ class Case:
         import jax.numpy as jnp
 
         wide = any(array.dtype.itemsize == 8 for array in (*arrays.values(), *weights.values()))
-        bare = jax.jit(self.bare)
+        bare = jax.jit(self.bare) if self.bare is not None else None
         with jax.enable_x64(wide):
             given = [jnp.asarray(array) for array in arrays.values()]
             held = [jnp.asarray(array) for array in weights.values()]
 
-        def run_bare() -> Any:
+        def run_bare(bare: Callable[..., Any]) -> Any:
             if not wide:
                 return bare(*given, *held)
             with jax.enable_x64(True):
@@ -121,7 +125,7 @@ class Case:
         calls = {OURS: run_ours(False)}
         if self.indexed:
             calls[UNCHECKED] = run_ours(True)
-        return calls | {BARE: run_bare}
+        return calls if bare is None else calls | {BARE: functools.partial(run_bare, bare)}
 
 
 def run_cases(cases: Iterable[Case], quick: bool) -> list[Row]:

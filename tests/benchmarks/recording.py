@@ -10,6 +10,7 @@ import numpy as np
 
 import bnnsgraph as bg
 from tests.benchmarks import peers
+from tests.benchmarks.calls import chain, onnx_chain
 from tests.benchmarks.timing import BARE, OURS, Row, side_by_side
 
 SHAPE = (8, 8)
@@ -20,10 +21,7 @@ VALUES = np.ones(SHAPE, np.float32)
 def record(count: int, rows: Any = 8) -> tuple[bg.Builder, Any]:
     """A chain of products."""
     builder = bg.Builder()
-    y = x = builder.argument("x", bg.Float32, [rows, 8])
-    for _ in range(count):
-        y = y * x
-    return builder, y
+    return builder, chain(count)(builder.argument("x", bg.Float32, [rows, 8]))
 
 
 def freeze(count: int, rows: Any = 8) -> Any:
@@ -34,14 +32,7 @@ def freeze(count: int, rows: Any = 8) -> Any:
 
 def bare(count: int) -> Any:
     """The chain as a function that JAX has not seen before."""
-
-    def chain(x: Any) -> Any:
-        y = x
-        for _ in range(count):
-            y = y * x
-        return y
-
-    return jax.jit(chain)
+    return jax.jit(chain(count))
 
 
 def lower(count: int) -> None:
@@ -51,8 +42,7 @@ def lower(count: int) -> None:
 
 def sessions(count: int) -> dict[str, Callable[[], Any]]:
     """Peers that make a session of a finished model and run it once."""
-    body = " ".join(f"{'y' if n == count else f'x{n}'} = Mul({'x' if n == 1 else f'x{n - 1}'}, x)" for n in range(1, count + 1))
-    model = peers.onnx_model(body, {"x": VALUES}, {}, [VALUES])
+    model = peers.onnx_model(onnx_chain(count), {"x": VALUES}, {}, [VALUES])
     if model is None:
         return {}
     calls: dict[str, Callable[[], Any]] = {}

@@ -15,21 +15,21 @@ import numpy as np
 
 from tests.benchmarks import peers
 
-ASKED: list[bool] = []
-"""Not empty where these peers are to run."""
+asked = False
+"""Whether these peers are to run."""
 
 
 def versions() -> dict[str, str]:
     """The version of Core AI's package, where it takes part; PyTorch's stands with the others."""
     try:
-        return {"coreai-core": importlib.metadata.version("coreai-core")} if ASKED else {}
+        return {"coreai-core": importlib.metadata.version("coreai-core")} if asked else {}
     except importlib.metadata.PackageNotFoundError:
         return {}
 
 
 def compiled(function: Callable[..., Any], tensors: Sequence[Any]) -> Callable[[], Any] | None:
     """A call of ``torch.compile(function)``; None where it is not asked for, or there is no C++ compiler."""
-    if not ASKED:
+    if not asked:
         return None
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         peers.NOTES["torch.compile"] = "torch.compile is left out: it needs a C++ compiler"
@@ -57,7 +57,7 @@ def core_ai(
         arrays: the values, by name.
         answers: what is returned, for its type and shape.
     """
-    ca: Any = peers.optional("coreai.authoring") if ASKED else None
+    ca: Any = peers.optional("coreai.authoring") if asked else None
     if ca is None:
         return None
     from coreai.runtime import NDArray  # pyright: ignore[reportMissingImports]
@@ -78,9 +78,10 @@ def core_ai(
     module = ca.Module.create()
     with module:
         ca.graph(main)
-    asset = ca.AIProgram(module).save_asset(Path(tempfile.mkdtemp()) / "program.aimodel")
     loop = asyncio.new_event_loop()
-    model = loop.run_until_complete(asset.executable().__aenter__())  # for as long as the process runs
+    with tempfile.TemporaryDirectory() as folder:
+        asset = ca.AIProgram(module).save_asset(Path(folder) / "program.aimodel")
+        model = loop.run_until_complete(asset.executable().__aenter__())  # which makes a program of it, elsewhere
     function, given = model.load_function("main"), {name: NDArray(array) for name, array in arrays.items()}
 
     async def run() -> Any:
