@@ -37,7 +37,7 @@ class NotPreparedError(Exception):
     """A program was called with arrays of other shapes or types than it was compiled for; it refuses to compile again."""
 
 
-Rewriting: TypeAlias = Callable[[Sequence[Any], bool, bool], Graph]
+Rewriting: TypeAlias = Callable[[Sequence[Any], bool, bool, frozenset[Node]], Graph]
 
 
 def large_constants(graph: Graph) -> tuple[Node, ...]:
@@ -131,23 +131,32 @@ class Program(Frozen):
         stack.enter_context(self.placement.alone())
         return stack
 
-    @property
-    def checks_first(self) -> bool:
+    def checks(self, guarded: frozenset[Node]) -> tuple[Node, ...]:
+        """The checks that a run makes where those of ``guarded`` were made before."""
+        return tuple(node for node in checks(self.graph) if node not in guarded)
+
+    def checks_first(self, guarded: frozenset[Node]) -> bool:
         """Whether the checks are a program of their own, run first, so that a run that fails leaves donated arrays alone."""
-        return self.graph.options.donate and bool(self.graph.updates) and bool(checks(self.graph))
+        return self.graph.options.donate and bool(self.graph.updates) and bool(self.checks(guarded))
 
-    @property
-    def checks_last(self) -> bool:
+    def checks_last(self, guarded: frozenset[Node]) -> bool:
         """Whether the last value of a run is the place of the first failed check."""
-        return not self.checks_first and bool(checks(self.graph))
+        return bool(self.checks(guarded)) and not self.checks_first(guarded)
 
-    def compiled(self, shapes: Sequence[Shape]) -> Callable[..., tuple[Any, ...]]:
+    def compiled(
+        self, shapes: Sequence[Shape], guarded: frozenset[Node] = frozenset(), *, into: bool = False
+    ) -> Callable[..., tuple[Any, ...]]:
         """A jitted function of parameters and arguments, in one row, of these shapes, with :attr:`Outcome.values`.
+
+        Args:
+            shapes: of the arguments.
+            guarded: the checks that were made before, see :mod:`bnnsgraph.guards`.
+            into: whether an array for each result stands before the parameters, and gives its memory to the result.
 
         Raises:
             NotPreparedError: an argument has another shape, or dtype, or a weak type. JAX looks at them faster than we can.
         """
-        checks_first = self.checks_first
+        checks_first = self.checks_first(guarded)
         prepared = [
             (tuple(shape), value.spec.dtype.numpy, False) for shape, value in zip(shapes, self.graph.arguments, strict=True)
         ]
@@ -155,44 +164,49 @@ class Program(Frozen):
         def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
             if [(array.shape, array.dtype, array.weak_type) for array in arrays] != prepared:
                 raise NotPreparedError
-            outcome = self._checked(parameters, arrays)
+            outcome = self._checked(parameters, arrays, guarded)
             return (outcome._replace(failure=None) if checks_first else outcome).values
 
+        spare = len(self.graph.results) if into else 0
         updated = [self.graph.arguments.index(value) for value in self.graph.updates]
-        donated = tuple(len(self.parameters) + index for index in updated) if self.graph.options.donate else ()
+        donated = [spare + len(self.parameters) + index for index in updated] if self.graph.options.donate else []
+        settings: dict[str, Any] = {"donate_argnums": (*range(spare), *donated), "keep_unused": into}
         if self.placement is None:
-            return self._jit(run, donate_argnums=donated)
+            return self._jit(run, spare=spare, **settings)
         placed = self.placement
-        outputs = (*placed.outputs, *(placed.arguments[index] for index in updated), *([placed.whole] * self.checks_last))
-        return self._jit(run, outputs, donate_argnums=donated)
+        flag = [placed.whole] if self.checks_last(guarded) else []
+        outputs = (*placed.outputs, *(placed.arguments[index] for index in updated), *flag)
+        return self._jit(run, outputs, spare=spare, **settings)
 
-    def checker(self) -> Callable[..., Any]:
+    def checker(self, guarded: frozenset[Node]) -> Callable[..., Any]:
         """A jitted function of parameters and arguments, in one row: the place of the first failed check."""
 
         def check(parameters: Sequence[Any], *arrays: Any) -> Any:
-            return self._checked(parameters, arrays).failure
+            return self._checked(parameters, arrays, guarded).failure
 
         return self._jit(check, self._whole)
 
-    def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any]) -> Outcome:
-        return self._pure(parameters, arrays, checked=True, run=True)
+    def _checked(self, parameters: Sequence[Any], arrays: Sequence[Any], guarded: frozenset[Node]) -> Outcome:
+        return self._pure(parameters, arrays, checked=True, run=True, guarded=guarded)
 
     @property
     def _whole(self) -> Any:
         return None if self.placement is None else self.placement.whole
 
-    def _jit(self, run: Callable[..., Any], outputs: Any = None, **settings: Any) -> Callable[..., Any]:
+    def _jit(self, run: Callable[..., Any], outputs: Any = None, spare: int = 0, **settings: Any) -> Callable[..., Any]:
         """A jitted function of parameters and arguments, in one row, which JAX takes faster than a tree.
 
-        ``run`` has the parameters as its first argument; ``outputs`` says where its results lie.
+        ``run`` has the parameters as its first argument; ``outputs`` says where its results lie; ``spare`` arrays stand first,
+        which give nothing but their memory.
         """
 
         def bnnsgraph(*given: Any) -> Any:
-            parameters, arrays = self.parted(given)
+            parameters, arrays = self.parted(given[spare:])
             return run(parameters, *arrays)
 
         if self.placement is not None:
-            settings["in_shardings"] = (*self.placement.constants, *self.placement.arguments)
+            memory = self.placement.outputs[:spare]
+            settings["in_shardings"] = (*memory, *self.placement.constants, *self.placement.arguments)
             settings["out_shardings"] = outputs
         return jax.jit(bnnsgraph, compiler_options=compiler_options(self.graph), **settings)
 
@@ -242,14 +256,22 @@ class Program(Frozen):
                 return outcome._replace(results=tuple(placed.constrained(outcome.results, placed.outputs)))
         return self._pure(parameters, arrays, checked)
 
-    def _pure(self, parameters: Sequence[Any], arrays: Sequence[Any], checked: bool, run: bool = False) -> Outcome:
-        graph = self.graph if self.rewrite is None else self.rewrite([array.shape for array in arrays], checked, run)
+    def _pure(
+        self,
+        parameters: Sequence[Any],
+        arrays: Sequence[Any],
+        checked: bool,
+        run: bool = False,
+        guarded: frozenset[Node] = frozenset(),
+    ) -> Outcome:
+        graph = self.graph
+        if self.rewrite is not None:
+            graph = self.rewrite([array.shape for array in arrays], checked, run, guarded)
         cut = run and self.placement is None and platform(graph) == "cpu"
         return walk(graph, arrays, dict(zip(self.constants, parameters, strict=True)), checked=checked, cut=cut)
 
-    def explain_failure(self, arrays: Sequence[Any], failure: int) -> tuple[Node, str]:
-        """The operation whose check failed, and why. Computes again what its last operand, the indices, follow from."""
-        node = checks(self.graph)[failure - 1]
+    def explain_failure(self, arrays: Sequence[Any], node: Node) -> str:
+        """Why the check of an operation failed. Computes again what its last operand, the indices, follow from."""
         part = Graph(self.graph.arguments, [node.inputs[-1]], ["indices"], options=self.graph.options)
 
         def indices(parameters: Sequence[Any], *arrays: Any) -> Any:
@@ -263,4 +285,4 @@ class Program(Frozen):
                 self._jit(indices, self._whole)(*self.parameters, *given) if spread else indices(self.parameters, *given)
             )
         assert isinstance(node.op, CheckedOp)
-        return node, node.op.explain(*[specs[value] for value in node.inputs[:-1]], np.asarray(elements))
+        return node.op.explain(*[specs[value] for value in node.inputs[:-1]], np.asarray(elements))

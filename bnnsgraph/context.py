@@ -17,7 +17,7 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
-from bnnsgraph.running import Compilation, Cost, passed
+from bnnsgraph.running import INTO, PLAIN, Compilation, Cost, passed
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 from bnnsgraph.walking import checks
 from bnnsgraph.xla import jnp
@@ -75,12 +75,15 @@ class Context(Inspection):
         """
         direct = self._runner.direct
         if direct is not None and not kwargs:  # a call costs microseconds; what does not fit takes the long way
-            run, parameters, looks, kind = direct
+            run, parameters, looks, kind, guards = direct
             for array in args:
                 if type(array) is not kind and (type(array) is not ndarray or array.itemsize == 8):
                     break  # JAX would narrow 64 bits without a word
             else:
                 try:
+                    for guard in guards:
+                        if not guard(args):
+                            return self._call(args, kwargs)
                     values = run(*parameters, *args) if parameters else run(*args)
                     if looks is not None:
                         for _ in looks:
@@ -92,27 +95,63 @@ class Context(Inspection):
                     pass  # among others, values that a transformation around the call traces
         return self._call(args, kwargs)
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The long way of a call, which is right for all."""
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], results: Any = None) -> Any:
+        """The long way of a call, which is right for all; into ``results`` if there are any."""
         arrays = args if not kwargs and len(args) == self._count else self._runner.arrange(args, kwargs)
+        variant = PLAIN if results is None else INTO
         try:
-            entry = self._entries.get(tuple([(array.shape, array.dtype) for array in arrays]))
+            entry = self._entries.get((variant, *[(array.shape, array.dtype) for array in arrays]))
         except (AttributeError, TypeError):
             entry = None
         if entry is None:
             arrays = [self._runner.convert(index, array) for index, array in enumerate(arrays)]
             if any(is_tracer(array) for array in arrays):
                 return self.function(*arrays)
-            entry = self._runner.prepare([array.shape for array in arrays], "first run with these sizes")
+            reason = "first run with these sizes" if results is None else "first run into arrays of these sizes"
+            entry = self._runner.prepare([array.shape for array in arrays], reason, variant)
         try:
-            return self._packed(self._runner.run(entry, arrays))
+            return self._packed(self._runner.run(entry, arrays, results))
         except Exception as error:  # looked into here, as it costs time
             if any(map(is_tracer, arrays)) or is_tracer(jnp.zeros(())):  # a trace cannot stop at a check
                 return self.function(*arrays)
             if not isinstance(error, NotPreparedError):
                 raise
         arrays = [self._runner.convert(index, array) for index, array in enumerate(arrays)]  # without weak types
-        return self._packed(self._runner.run(entry, arrays))
+        return self._packed(self._runner.run(entry, arrays, results))
+
+    def run_into(self, results: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run, and write the results into the memory of earlier ones. Not in Apple's builder; see :meth:`execute_function`.
+
+        A call returns new arrays, and a large new array costs more than filling it: the system clears its memory first. In a
+        loop that is done with each result before the next, let the next one take its place:
+
+        >>> double = bg.make_context(lambda b: b.argument("x", bg.Float32, shape=[2]) * 2)
+        >>> y = None
+        >>> for x in np.float32([[1, 2], [3, 4]]):
+        ...     y = double.run_into(y, x)
+        >>> y
+        Array([6., 8.], dtype=float32)
+
+        The arrays in ``results`` cannot be used afterwards, as JAX's donated arrays, also when the run fails. One that
+        ``np.asarray`` shows is left as it is, and its result gets new memory. Compiled when it is first used, beside the
+        program of a call.
+
+        Args:
+            results: what a call, or this, returned earlier, or other ``jax.Array`` of the outputs' shapes and dtypes, in
+                return order; None for new memory.
+            args: as of a call.
+            kwargs: as of a call.
+
+        Returns:
+            The same as a call.
+
+        Raises:
+            ArgumentError: the number of results is wrong, or one is no ``jax.Array``, was used up before, or is an argument,
+                too. Beyond these, the errors of a call.
+            DTypeError: a result is of another dtype.
+            ShapeError: a result has another shape.
+        """
+        return self(*args, **kwargs) if results is None else self._call(args, kwargs, results)
 
     def _packed(self, values: Sequence[Any]) -> Any:
         return values[0] if self._package is None else self._package(*values[: self._returned])

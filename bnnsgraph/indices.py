@@ -52,6 +52,10 @@ class IndexOp(CheckedOp):
     def assume_checked(self) -> Self:
         return replace(self, out_of_bounds="unchecked")
 
+    def assume_in_range(self) -> Self:
+        """The operation for indices that are inside their axes and count from the front."""
+        return replace(self, out_of_bounds="unchecked", negative_indices="out_of_bounds")
+
     def sizes(self, x: Any, indices: Any) -> tuple[Any, ...]:
         """Sizes of the addressed axes of an array or spec."""
         return tuple(x.shape[axis] for axis in self.addressed(x.shape, indices.shape))

@@ -15,7 +15,7 @@ from bnnsgraph.graph import Argument, Constant, Graph, Node, Op, Value
 from bnnsgraph.handle import as_array
 from bnnsgraph.naming import is_numbered, value_names
 from bnnsgraph.origin import Origin
-from bnnsgraph.running import Entry
+from bnnsgraph.running import PLAIN, Entry
 from bnnsgraph.spec import TensorSpec, as_number, element_count, format_shape
 from bnnsgraph.surface import ArgumentSurface
 from bnnsgraph.walking import checks, walk
@@ -283,7 +283,8 @@ class Inspection(ArgumentSurface):
                 computed = tuple(seen[node] for node in graph.nodes if _computed(node))
                 return outcome._replace(results=computed, updates=()).values
 
-            self._tracing = Entry(jax.jit(run, compiler_options=compiler_options(graph)), (), bool(checks(graph)))
+            compiled = jax.jit(run, compiler_options=compiler_options(graph))
+            self._tracing = Entry(compiled, (), PLAIN, (), checks(graph), None, range(0))
         results = iter(self._runner.run(self._tracing, arrays))
         with x64(graph):
             given = {value.node: (jnp.asarray(array),) for value, array in zip(graph.arguments, arrays, strict=True)}

@@ -12,8 +12,10 @@ from bnnsgraph.buffers import BNNSTensor
 from bnnsgraph.compile import Program, is_tracer, large_constants, x64
 from bnnsgraph.errors import ArgumentError, DTypeError, GraphError, NotFiniteError, ParameterError
 from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
+from bnnsgraph.guards import Look, first_failed, guards
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement, platform
+from bnnsgraph.reuse import memory
 from bnnsgraph.spec import Shape, TensorSpec, element_count, format_shape, is_static
 from bnnsgraph.walking import Outcome, checks
 from bnnsgraph.xla import jax, jnp
@@ -40,22 +42,41 @@ class Compilation(NamedTuple):
     cached: bool | None = None
 
 
+class Variant(NamedTuple):
+    """Which of the programs for one set of shapes.
+
+    Attributes:
+        into: whether it writes its results into arrays that are given.
+        guarded: whether checks that can be made before the run are, see :mod:`bnnsgraph.guards`.
+    """
+
+    into: bool = False
+    guarded: bool = True
+
+
+PLAIN, INTO = Variant(), Variant(into=True)
+
+
 class Entry(NamedTuple):
     """The program for one set of shapes.
 
     Attributes:
-        run: of the parameters and the arguments, in one row.
+        run: of the parameters and the arguments, in one row; before them the arrays that results are written into.
         outputs: what it returns.
-        checks_last: whether the last value is the place of the first failed check.
-        check: of the same, where the checks are a program of their own: the place of the first that failed.
+        variant: which of the programs for its shapes it is.
+        guards: what must be true of the arguments; where it is not, another variant is needed.
+        checks: what the program checks; the last value is the place of the first that failed, unless there is ``check``.
+        check: of the same, where the checks are a program of their own.
         looks: how often to look whether a run is over before sleeping until it is.
     """
 
     run: Callable[..., Any]
     outputs: tuple[TensorSpec, ...]
-    checks_last: bool
-    check: Callable[..., Any] | None = None
-    looks: range = range(0)
+    variant: Variant
+    guards: tuple[Look, ...]
+    checks: tuple[Node, ...]
+    check: Callable[..., Any] | None
+    looks: range
 
 
 class Cost(NamedTuple):
@@ -72,12 +93,12 @@ class Cost(NamedTuple):
     peak_bytes: int
 
 
-Direct: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], range | None, type]
+Direct: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], range | None, type, tuple[Look, ...]]
 """The shortest way through a graph of which every size is known: JAX itself looks whether the arrays fit.
 
 A function of parameters and arguments, in one row, which raises :class:`NotPreparedError` for arrays that do not fit, and whose
 last value is :data:`passed` if no check failed; the parameters; how often to look whether a run is over, None without checks;
-and the class of JAX's arrays, without tracers."""
+the class of JAX's arrays, without tracers; and what must be true of the arguments."""
 
 passed = bytearray(4)
 """The place of the first failed check where none failed, as memory: a bytearray compares itself with whatever shows its memory,
@@ -120,7 +141,7 @@ class Runner:
         self._program: Program | None = None
         self._finite: Callable[[Sequence[Any]], Node | None] | None = None
         placed = graph.options.device is not None or graph.options.mesh is not None
-        self._plain = not graph.uses_64_bit and not placed and not (graph.updates and checks(graph))
+        self._plain = not graph.uses_64_bit and not placed
         if graph.options.mesh is not None:
             placement(graph, large_constants(graph))  # which says at once what is wrong
 
@@ -137,14 +158,14 @@ class Runner:
     def _shorten(self) -> None:
         """Find out whether there is a direct way."""
         self.direct = None
-        if not self._plain or self._check_finite or not self.graph.is_static or self._program is None or not self.entries:
+        if not self._plain or self._check_finite or not self.graph.is_static or self._program is None:
             return
-        (entry,) = self.entries.values()
-        if entry.checks_last and platform(self.graph) != "cpu":
+        entry = next((entry for entry in self.entries.values() if entry.variant == PLAIN), None)
+        if entry is None or entry.check is not None or (entry.checks and platform(self.graph) != "cpu"):
             return
         with jax.ensure_compile_time_eval():
-            looks = entry.looks if entry.checks_last else None
-            self.direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0)))
+            looks = entry.looks if entry.checks else None
+            self.direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0))), entry.guards
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
@@ -154,7 +175,7 @@ class Runner:
                     self._program = Program.place(self.graph, self.rewriter)
         return self._program
 
-    def prepare(self, shapes: Sequence[Shape], reason: str) -> Entry:
+    def prepare(self, shapes: Sequence[Shape], reason: str, variant: Variant = PLAIN) -> Entry:
         """The program for the shapes, compiled if they are new: once, by whichever thread comes first.
 
         Different shapes are compiled at the same time.
@@ -162,7 +183,8 @@ class Runner:
         from concurrent.futures import Future
 
         shapes = [tuple(shape) for shape in shapes]
-        key = tuple((shape, value.spec.dtype.numpy) for shape, value in zip(shapes, self.graph.arguments, strict=True))
+        types = [(shape, value.spec.dtype.numpy) for shape, value in zip(shapes, self.graph.arguments, strict=True)]
+        key = (variant, *types)
         program = self.placed()
         with self._lock:
             if key in self.entries:
@@ -174,7 +196,7 @@ class Runner:
         if not mine:
             return promise.result()
         try:
-            entry, compilation = self._compile(program, shapes, reason)
+            entry, compilation = self._compile(program, shapes, reason, variant)
         except BaseException as error:
             with self._lock:
                 del self._pending[key]
@@ -198,23 +220,28 @@ class Runner:
     def _limit(self) -> int:
         return self.graph.options.max_executables
 
-    def _compile(self, program: Program, shapes: Sequence[Shape], reason: str) -> tuple[Entry, Compilation]:
+    def _compile(self, program: Program, shapes: Sequence[Shape], reason: str, variant: Variant) -> tuple[Entry, Compilation]:
         from bnnsgraph.executables import kept_in
         from bnnsgraph.progress import waiting
 
         specs, sizes = self._sized(shapes)
         named = dict(zip(self.names, shapes, strict=True))
         start = time.perf_counter()
-        run, check = program.compiled(shapes), program.checker() if program.checks_first else None
+        found = guards(self.graph, specs) if variant.guarded else {}
+        guarded = frozenset(found)
+        run = program.compiled(shapes, guarded, into=variant.into)
+        check = program.checker(guarded) if program.checks_first(guarded) else None
+        results = tuple(specs[value] for value in self.graph.results)
         label = f"compiling for {', '.join(f'{name} {format_shape(shape)}' for name, shape in named.items())}"
         with waiting(label), kept_in(self.graph.options.compilation_cache) as lookup, program.modes():
-            compiled = self._lower(run, shapes).compile()
+            compiled = self._lower(run, shapes, results if variant.into else ()).compile()
             if check is not None:
                 self._lower(check, shapes).compile()
         seconds = time.perf_counter() - start
-        results = tuple(specs[value] for value in self.graph.results)
-        looks = LOOKS if program.checks_last and self._is_short(compiled, results) else range(0)
-        entry = Entry(run, results, program.checks_last, check, looks)
+        checked = program.checks(guarded)
+        looks = LOOKS if checked and check is None and self._is_short(compiled, results) else range(0)
+        looked = tuple(guard.look for guard in dict.fromkeys(guard for each in found.values() for guard in each))
+        entry = Entry(run, results, variant, looked, checked, check, looks)
         return entry, Compilation(reason, named, sizes, seconds, lookup.found)
 
     def _is_short(self, compiled: Any, results: Sequence[TensorSpec]) -> bool:
@@ -232,18 +259,19 @@ class Runner:
             placed.require_even(shapes, [specs[value].shape for value in self.graph.results])
         return specs, sizes
 
-    def _lower(self, run: Any, shapes: Sequence[Shape]) -> Any:
+    def _lower(self, run: Any, shapes: Sequence[Shape], into: Sequence[TensorSpec] = ()) -> Any:
         program = self.placed()
         shardings = [None] * len(shapes) if program.placement is None else program.placement.arguments
         structs = [
             jax.ShapeDtypeStruct(tuple(shape), value.spec.dtype.numpy, sharding=sharding)
             for shape, value, sharding in zip(shapes, self.graph.arguments, shardings, strict=True)
         ]
+        memory = [jax.ShapeDtypeStruct(spec.shape, spec.dtype.numpy) for spec in into]
         with program.modes():
-            return run.lower(*program.parameters, *structs)
+            return run.lower(*memory, *program.parameters, *structs)
 
     def lowered(self, shapes: Sequence[Shape]) -> Any:
-        """The program for the shapes as ``jax.stages.Lowered``."""
+        """The program for the shapes, with all its checks, as ``jax.stages.Lowered``."""
         missing = [name for name, shape in zip(self.names, shapes, strict=True) if not is_static(shape)]
         if missing:
             raise ParameterError(f"every size must be given, got an argument {missing[0]!r} with flexible sizes")
@@ -260,28 +288,45 @@ class Runner:
         )
         return Cost(analysis.get("flops", 0.0), analysis.get("bytes accessed", 0.0), peak)
 
-    def run(self, entry: Entry, arrays: Sequence[Any]) -> Sequence[Any]:
-        """The results and updates of one run, and what is left of its checks; one that failed raises and hands out nothing."""
+    def run(self, entry: Entry, arrays: Sequence[Any], results: Any = None) -> Sequence[Any]:
+        """The results and updates of one run, and what is left of its checks; one that failed raises and hands out nothing.
+
+        ``results``: what the results are written into, for an entry that does so.
+        """
         program = self._program or self.placed()
-        if self._plain and not self._check_finite:  # the short way: a call costs microseconds
-            values = entry.run(*program.parameters, *arrays)
-            if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
-                raise self._failure(arrays, failure)
+        if entry.guards and not all(guard(arrays) for guard in entry.guards):
+            entry = self._unguarded(entry, arrays)
+        spare = memory(self.graph, entry.outputs, results, arrays) if entry.variant.into else ()
+        if self._plain and not self._check_finite and entry.check is None:  # the short way: a call costs microseconds
+            values = entry.run(*spare, *program.parameters, *arrays)
+            if entry.checks and (failure := scalar(values[-1], entry.looks)):
+                raise self._failure(arrays, entry.checks[failure - 1])
             return values
         with program.modes():
             if program.placement is not None:
                 arrays = program.placement.put(arrays)
-            return self._run(program, entry, arrays)
+            return self._run(program, entry, arrays, spare)
 
-    def _run(self, program: Program, entry: Entry, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _unguarded(self, entry: Entry, arrays: Sequence[Any]) -> Entry:
+        """The program for arrays of which the guards of another are not true. Raises where none would pass."""
+        shapes = [array.shape for array in arrays]
+        if not entry.checks:
+            nodes = checks(self.graph)
+            node = first_failed(nodes, self.graph, self.graph.specialize(shapes)[0], arrays)
+            if node is not None:
+                raise self._failure(arrays, node)
+        variant = entry.variant._replace(guarded=False)
+        return self.prepare(shapes, "first run of these sizes with indices from the end", variant)
+
+    def _run(self, program: Program, entry: Entry, arrays: Sequence[Any], spare: Sequence[Any]) -> Sequence[Any]:
         parameters = program.parameters
         if entry.check is not None and (failure := scalar(entry.check(*parameters, *arrays))):
-            raise self._failure(arrays, failure)
+            raise self._failure(arrays, entry.checks[failure - 1])
         if self.check_finite and self.graph.updates:  # before arguments are donated
             self._require_finite(program, arrays)
-        values = entry.run(*parameters, *arrays)
-        if entry.checks_last and (failure := scalar(values[-1], entry.looks)):
-            raise self._failure(arrays, failure)
+        values = entry.run(*spare, *parameters, *arrays)
+        if entry.checks and entry.check is None and (failure := scalar(values[-1], entry.looks)):
+            raise self._failure(arrays, entry.checks[failure - 1])
         if self.check_finite and not self.graph.updates:
             self._require_finite(program, arrays)
         return values
@@ -297,8 +342,8 @@ class Runner:
                 f"recorded at {node.origin}:  {node.origin.text}",
             )
 
-    def _failure(self, arrays: Sequence[Any], failure: int) -> GraphError:
-        node, reason = self.placed().explain_failure(arrays, failure)
+    def _failure(self, arrays: Sequence[Any], node: Node) -> GraphError:
+        reason = self.placed().explain_failure(arrays, node)
         assert isinstance(node.op, CheckedOp)
         return node.op.error(f"{node.op}: {reason}", f"recorded at {node.origin}:  {node.origin.text}")
 

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from bnnsgraph.buffers import BNNSTensor
-from bnnsgraph.errors import ArgumentError, DTypeError, ShapeError, UnableToSetDynamicShapesError
+from bnnsgraph.errors import ArgumentError, ShapeError, UnableToSetDynamicShapesError
 from bnnsgraph.graph import Graph, argument_of
+from bnnsgraph.reuse import require_fit
 from bnnsgraph.running import Runner
 from bnnsgraph.sizes import UNKNOWN, Size
 from bnnsgraph.spec import Shape, TensorSpec, as_integer, as_shape, format_shape, is_static
@@ -257,8 +258,5 @@ def _writable(name: str, target: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
         kind = "a read-only array" if isinstance(target, np.ndarray) else type(target).__name__
         raise ArgumentError(f"output {name!r} must be a NumPy array that can be written to, got {kind}")
     found = cast("np.ndarray[Any, Any]", target)
-    if found.dtype != spec.dtype.numpy:
-        raise DTypeError(f"output {name!r} must be of dtype {spec.dtype.name}, got {found.dtype}")
-    if found.shape != spec.shape:
-        raise ShapeError(f"output {name!r} must have shape {format_shape(spec.shape)}, got {format_shape(found.shape)}")
+    require_fit(name, found, spec)
     return found

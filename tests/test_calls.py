@@ -179,7 +179,7 @@ def test_a_short_program_is_waited_for_awake(count: int, width: int, mode: Any, 
 
     def block(b: bg.Builder) -> bg.Tensor:
         x, i = b.argument("x", bg.Float32, table.shape), b.argument("i", bg.Int32, indices.shape)
-        return x.gather(i, axis=0, out_of_bounds=mode)
+        return x.gather(i + 0, axis=0, out_of_bounds=mode)  # not an argument, which would be looked at before the run
 
     context = bg.make_context(block)
     assert context._runner.direct is not None

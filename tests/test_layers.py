@@ -48,6 +48,7 @@ LAYERS: list[set[str]] = [
     {"passes.plans"},
     {"passes.moving"},
     {"passes.rewriting"},
+    {"guards", "reuse"},
     {"running"},
     {"surface"},
     {"inspecting"},

@@ -90,6 +90,32 @@ def message(run: Any) -> str:
 # Run on 8 devices
 
 
+def check_results_into_memory() -> None:
+    """Spread as the options say, and as XLA chose."""
+    for shardings in ({"table": P("x"), "rows": P("x")}, {"table": P("x")}):
+        context = spread(argument_rows, shardings)
+        rows = np.arange(16, dtype=np.int32) * 4
+        result = context(TABLE, rows)
+        for step in range(3):
+            before, result = result, context.run_into(result, TABLE + step, rows)
+            assert before.is_deleted()
+            assert np.array_equal(np.array(result), TABLE[rows] + step)
+
+
+def check_many_indices_that_lie_on_several_devices() -> None:
+    """They are looked at before the run, wherever they are."""
+    context = bg.make_context(argument_rows)
+    many = np.arange(256, dtype=np.int32) % 64
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    whole = NamedSharding(mesh, P())
+    for sharding in (whole, NamedSharding(mesh, P("x")), jax.devices()[0]):
+        given = jax.device_put(many, sharding)
+        table = TABLE if sharding is jax.devices()[0] else jax.device_put(TABLE, whole)
+        assert np.array_equal(context(table, given), TABLE[many])
+        with np.testing.assert_raises_regex(bg.IndexOutOfBoundsError, r"got 64 at position \[1\]"):
+            context(table, jax.device_put(many + 63, sharding))
+
+
 def check_a_table_is_read_with_one_reduction_of_the_result() -> None:
     alone = bg.make_context(constant_rows)
     for block, mode in ((constant_rows, "raise"), (argument_rows, "raise"), (constant_rows, bg.fill(0))):

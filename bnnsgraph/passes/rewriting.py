@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from bnnsgraph.graph import CheckedOp, Graph, Value
+from bnnsgraph.graph import CheckedOp, Graph, Node, Value
+from bnnsgraph.indices import IndexOp
 from bnnsgraph.ops.creation import Fill
 from bnnsgraph.ops.gathering import GatherOp
 from bnnsgraph.ops.rearrangement import OneHot, Split
@@ -75,6 +76,18 @@ def unchecked(draft: Draft) -> Draft:
     return editor.finish(checks)
 
 
+def in_range(graph: Graph, nodes: Collection[Node]) -> Graph:
+    """The graph with ``nodes`` for indices that are inside their axes and count from the front."""
+    editor = Editor(Draft(graph.nodes, graph.arguments, graph.results, tuple(graph.updates.items())))
+    for node in graph.nodes:
+        if node in nodes:
+            assert isinstance(node.op, IndexOp)
+            editor.put(node, editor.emit(node.op.assume_in_range(), [editor.new(value) for value in node.inputs], node))
+        else:
+            editor.keep(node)
+    return finished(editor.finish(), graph)
+
+
 class Rewriter:
     """Rewrites one graph for each set of sizes, and remembers."""
 
@@ -84,12 +97,15 @@ class Rewriter:
         self.last = Rewrites()
         """What was changed for the sizes that were new most recently."""
 
-    def __call__(self, shapes: Sequence[Sequence[Any]], checked: bool, run: bool) -> Graph:
-        """The graph to lower."""
-        key = tuple(map(tuple, shapes)), checked, run
+    def __call__(
+        self, shapes: Sequence[Sequence[Any]], checked: bool, run: bool, guarded: frozenset[Node] = frozenset()
+    ) -> Graph:
+        """The graph to lower, for indices of ``guarded`` operations that were looked at before."""
+        key = tuple(map(tuple, shapes)), checked, run, guarded
         found = self._found.get(key)  # threads may rewrite for the same sizes: to graphs that are as good as each other
         if found is None:
-            found = rewritten(self._graph, key[0], checked=checked, run=run)
+            graph = in_range(self._graph, guarded) if guarded else self._graph
+            found = rewritten(graph, key[0], checked=checked, run=run)
             if len(self._found) >= self._graph.options.max_executables:
                 self._found = {}
             self._found[key] = found
