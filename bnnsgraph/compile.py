@@ -15,7 +15,7 @@ from bnnsgraph.graph import CheckedOp, Constant, Graph, Node
 from bnnsgraph.memory import LARGE
 from bnnsgraph.options import OptimizationPreference
 from bnnsgraph.placement import Placement, placement, platform
-from bnnsgraph.spec import Shape
+from bnnsgraph.spec import Shape, TensorSpec
 from bnnsgraph.walking import Outcome, checks, walk
 from bnnsgraph.xla import jax, jnp
 
@@ -144,33 +144,35 @@ class Program(Frozen):
         return bool(self.checks(guarded)) and not self.checks_first(guarded)
 
     def compiled(
-        self, shapes: Sequence[Shape], guarded: frozenset[Node] = frozenset(), *, into: bool = False
+        self, shapes: Sequence[Shape], guarded: frozenset[Node] = frozenset(), into: Sequence[TensorSpec] = ()
     ) -> Callable[..., tuple[Any, ...]]:
         """A jitted function of parameters and arguments, in one row, of these shapes, with :attr:`Outcome.values`.
 
         Args:
             shapes: of the arguments.
             guarded: the checks that were made before, see :mod:`bnnsgraph.guards`.
-            into: whether an array for each result stands before the parameters, and gives its memory to the result.
+            into: of arrays that stand before the parameters, one for each result, and give it their memory.
 
         Raises:
-            NotPreparedError: an argument has another shape, or dtype, or a weak type. JAX looks at them faster than we can.
+            NotPreparedError: an array has another shape, or dtype, or a weak type. JAX looks at them faster than we can.
         """
         checks_first = self.checks_first(guarded)
-        prepared = [
+        prepared = [(spec.shape, spec.dtype.numpy, False) for spec in into]
+        prepared += [
             (tuple(shape), value.spec.dtype.numpy, False) for shape, value in zip(shapes, self.graph.arguments, strict=True)
         ]
 
         def run(parameters: Sequence[Any], *arrays: Any) -> tuple[Any, ...]:
             if [(array.shape, array.dtype, array.weak_type) for array in arrays] != prepared:
                 raise NotPreparedError
+            arrays = arrays[len(into) :]
             outcome = self._checked(parameters, arrays, guarded)
             return (outcome._replace(failure=None) if checks_first else outcome).values
 
-        spare = len(self.graph.results) if into else 0
+        spare = len(into)
         updated = [self.graph.arguments.index(value) for value in self.graph.updates]
         donated = [spare + len(self.parameters) + index for index in updated] if self.graph.options.donate else []
-        settings: dict[str, Any] = {"donate_argnums": (*range(spare), *donated), "keep_unused": into}
+        settings: dict[str, Any] = {"donate_argnums": (*range(spare), *donated), "keep_unused": spare > 0}
         if self.placement is None:
             return self._jit(run, spare=spare, **settings)
         placed = self.placement
@@ -196,13 +198,13 @@ class Program(Frozen):
     def _jit(self, run: Callable[..., Any], outputs: Any = None, spare: int = 0, **settings: Any) -> Callable[..., Any]:
         """A jitted function of parameters and arguments, in one row, which JAX takes faster than a tree.
 
-        ``run`` has the parameters as its first argument; ``outputs`` says where its results lie; ``spare`` arrays stand first,
-        which give nothing but their memory.
+        ``run`` has the parameters as its first argument; ``outputs`` says where its results lie; ``spare`` arrays stand before
+        the parameters, and for ``run`` before the arguments.
         """
 
         def bnnsgraph(*given: Any) -> Any:
             parameters, arrays = self.parted(given[spare:])
-            return run(parameters, *arrays)
+            return run(parameters, *given[:spare], *arrays)
 
         if self.placement is not None:
             memory = self.placement.outputs[:spare]

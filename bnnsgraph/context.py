@@ -6,6 +6,7 @@ import itertools
 import os
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy import ndarray
@@ -133,8 +134,9 @@ class Context(Inspection):
         Array([6., 8.], dtype=float32)
 
         The arrays in ``results`` cannot be used afterwards, as JAX's donated arrays, also when the run fails. One that
-        ``np.asarray`` shows is left as it is, and its result gets new memory. Compiled when it is first used, beside the
-        program of a call.
+        ``np.asarray`` shows is left as it is, and its result gets new memory. A result that changes a part of a tensor, as
+        ``scatter`` does, is copied once more: for such state declare an in-out argument. Compiled when it is first used, beside
+        the program of a call.
 
         Args:
             results: what a call, or this, returned earlier, or other ``jax.Array`` of the outputs' shapes and dtypes, in
@@ -151,7 +153,18 @@ class Context(Inspection):
             DTypeError: a result is of another dtype.
             ShapeError: a result has another shape.
         """
-        return self(*args, **kwargs) if results is None else self._call(args, kwargs, results)
+        if results is None:
+            return self(*args, **kwargs)
+        direct = self._runner.direct_into
+        if direct is not None and not kwargs and (self._package is None or type(results) is self._package):
+            run, parameters, _, kind, guards = direct
+            given = (results,) if self._package is None else results[: len(self.graph.results)]
+            arrays = (*given, *args)
+            if {kind} == set(map(type, arrays)) and len(set(map(id, arrays))) == len(arrays):
+                with suppress(NotPreparedError, TypeError, ValueError, AttributeError):
+                    if not any(array.is_deleted() for array in given) and all(guard(args) for guard in guards):
+                        return self._packed(run(*given, *parameters, *args))
+        return self._call(args, kwargs, results)
 
     def _packed(self, values: Sequence[Any]) -> Any:
         return values[0] if self._package is None else self._package(*values[: self._returned])

@@ -103,8 +103,6 @@ the class of JAX's arrays, without tracers; and what must be true of the argumen
 passed = bytearray(4)
 """The place of the first failed check where none failed, as memory: a bytearray compares itself with whatever shows its memory,
 as JAX's arrays do on the CPU, in a quarter of the time that ``item()`` takes."""
-
-
 OPERATIONS, WRITTEN = (1_000, 50_000), 128 << 10
 """From so much arithmetic on JAX has a program run by another thread; up to so much, and so many bytes of results, the other
 thread takes some 20 microseconds, which is less than it takes to fall asleep and be woken."""
@@ -133,6 +131,7 @@ class Runner:
         self.entries: dict[Any, Entry] = {}
         self.compilations: list[Compilation] = []
         self.direct: Direct | None = None
+        self.direct_into: Direct | None = None
         self._check_finite = False
         self._lock = threading.Lock()
         self._pending: dict[Any, Future[Entry]] = {}
@@ -156,16 +155,18 @@ class Runner:
         self._shorten()
 
     def _shorten(self) -> None:
-        """Find out whether there is a direct way."""
-        self.direct = None
+        """Find out whether there are direct ways."""
+        self.direct, self.direct_into = self._direct(PLAIN), self._direct(INTO)
+
+    def _direct(self, variant: Variant) -> Direct | None:
         if not self._plain or self._check_finite or not self.graph.is_static or self._program is None:
-            return
-        entry = next((entry for entry in self.entries.values() if entry.variant == PLAIN), None)
-        if entry is None or entry.check is not None or (entry.checks and platform(self.graph) != "cpu"):
-            return
+            return None
+        entry = next((entry for entry in self.entries.values() if entry.variant == variant), None)
+        if entry is None or entry.check is not None or (entry.checks and (variant.into or platform(self.graph) != "cpu")):
+            return None  # a check that fails is made again on the long way, which has no memory left to run into
         with jax.ensure_compile_time_eval():
-            looks = entry.looks if entry.checks else None
-            self.direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0))), entry.guards
+            kind: Any = type(jax.device_put(np.int8(0)))
+        return entry.run, self._program.parameters, entry.looks if entry.checks else None, kind, entry.guards
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
@@ -229,12 +230,13 @@ class Runner:
         start = time.perf_counter()
         found = guards(self.graph, specs) if variant.guarded else {}
         guarded = frozenset(found)
-        run = program.compiled(shapes, guarded, into=variant.into)
-        check = program.checker(guarded) if program.checks_first(guarded) else None
         results = tuple(specs[value] for value in self.graph.results)
+        into = results if variant.into else ()
+        run = program.compiled(shapes, guarded, into)
+        check = program.checker(guarded) if program.checks_first(guarded) else None
         label = f"compiling for {', '.join(f'{name} {format_shape(shape)}' for name, shape in named.items())}"
         with waiting(label), kept_in(self.graph.options.compilation_cache) as lookup, program.modes():
-            compiled = self._lower(run, shapes, results if variant.into else ()).compile()
+            compiled = self._lower(run, shapes, into).compile()
             if check is not None:
                 self._lower(check, shapes).compile()
         seconds = time.perf_counter() - start

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.benchmarks.reasons import REASONS
-from tests.benchmarks.timing import BARE, LIMIT, OURS, Row, best_peer, cases
+from tests.benchmarks.timing import BARE, INTO, LIMIT, OURS, Row, best_peer, cases
 
 TITLES = {
     "gathering": "The gather family",
@@ -27,16 +27,17 @@ Every table compares programs that were run side by side, in one process, on the
 equal and after a warm-up. They take turns in rounds, each turn with a first call that does not count; a figure is the median of
 the rounds, in parentheses the quartiles.
 Ratios are taken round by round: our time divided by theirs, so that less than 1 is faster. NumPy's gathers, ONNX Runtime and
-OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays. `bnnsgraph` checks run-time indices,
-"unchecked" trusts them, and so do `jax.jit`, written by hand, and OpenVINO. OpenVINO runs in float32. `{limit}` copies the
-output once, which is the limit and not a peer. `torch.compile`, which runs a C++ compiler for every program, and Core AI's
-runtime, where it has the operation, take part with `--slow-peers`.
+OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays, and `run_into` writes into the memory
+of the result before. `bnnsgraph` checks run-time indices, "unchecked" trusts them, and so do `jax.jit`, written by hand, and
+OpenVINO. OpenVINO runs in float32. `{limit}` copies the output once, which is the limit and not a peer. `torch.compile`, which
+runs a C++ compiler for every program, and Core AI's runtime, where it has the operation, take part with `--slow-peers`.
 
 Three costs stand beside the work itself. A call of JAX takes some ten microseconds, as much as NumPy takes for a gather of
-a few thousand numbers. From a thousand operations of arithmetic on, the check of some 250 indices, JAX hands a program to
-another thread, which has to be woken. A result of more than 32 MiB always gets new memory from the system, page by page, and a
-smaller one at times, from a hundred KiB on; that takes longer than filling it, and those who write into the same memory do not
-have it. `bnnsgraph.configure_cpu()` takes the last two away.
+a few thousand numbers. From a thousand operations of arithmetic on, JAX hands a program to another thread, which has to be
+woken: counting negative indices from the end is such arithmetic, and a gather whose indices we looked at before has none. A
+result of more than 32 MiB always gets new memory from the system, page by page, and a smaller one at times, from a hundred KiB
+on; that takes longer than filling it, and those who write into the same memory do not have it, nor has `run_into`.
+`bnnsgraph.configure_cpu()` takes the last two away.
 """
 SETTINGS = """Where a title says configured, `bnnsgraph.configure_cpu()` was called first. It changes the whole process,
 so the peers run under it too:
@@ -80,13 +81,17 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     """How many rows are as fast as the best peer and as ``jax.jit``."""
     to_best: dict[str, float] = {}
     to_bare: dict[str, float] = {}
+    again: dict[str, float] = {}
     for case, group in cases(rows):
         peer, found = best_peer(group), {row.who: row.ratio[1] for row in group if row.ratio is not None}
         if peer is not None and peer.who in found:
             to_best[case] = found[peer.who]
+            if INTO in found:
+                again[case] = next(row.seconds for row in group if row.who == INTO) / peer.seconds
         if BARE in found:
             to_bare[case] = found[BARE]
-    for name, ratios in (("the best peer of each row", to_best), (f"`{BARE}`", to_bare)):
+    whole = "the best peer of each row"
+    for name, ratios in ((whole, to_best), (f"`{BARE}`", to_bare), (f"{whole}, with `run_into`, by the medians", again)):
         if ratios:
             level = sum(ratio <= 1.05 for ratio in ratios.values())
             worst = max(ratios, key=lambda case: ratios[case])

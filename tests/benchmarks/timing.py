@@ -11,6 +11,8 @@ import numpy as np
 
 OURS = "bnnsgraph"
 UNCHECKED = "bnnsgraph, unchecked"
+INTO = "bnnsgraph, run_into"
+"""Ours into the memory of the result before, as those peers do that always write into the same."""
 BARE = "jax.jit"
 NUMPY = "NumPy"
 REFERENCES = {UNCHECKED, BARE, NUMPY}
