@@ -165,8 +165,9 @@ class Runner:
         if entry is None or entry.check is not None or (entry.checks and (variant.into or platform(self.graph) != "cpu")):
             return None  # a check that fails is made again on the long way, which has no memory left to run into
         with jax.ensure_compile_time_eval():
-            kind: Any = type(jax.device_put(np.int8(0)))
-        return entry.run, self._program.parameters, entry.looks if entry.checks else None, kind, entry.guards
+            looks = entry.looks if entry.checks else None
+            found: Direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0))), entry.guards
+        return found
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
