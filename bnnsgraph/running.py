@@ -103,6 +103,7 @@ the class of JAX's arrays, without tracers; and what must be true of the argumen
 passed = bytearray(4)
 """The place of the first failed check where none failed, as memory: a bytearray compares itself with whatever shows its memory,
 as JAX's arrays do on the CPU, in a quarter of the time that ``item()`` takes."""
+
 OPERATIONS, WRITTEN = (1_000, 50_000), 128 << 10
 """From so much arithmetic on JAX has a program run by another thread; up to so much, and so many bytes of results, the other
 thread takes some 20 microseconds, which is less than it takes to fall asleep and be woken."""
@@ -165,9 +166,8 @@ class Runner:
         if entry is None or entry.check is not None or (entry.checks and (variant.into or platform(self.graph) != "cpu")):
             return None  # a check that fails is made again on the long way, which has no memory left to run into
         with jax.ensure_compile_time_eval():
-            looks = entry.looks if entry.checks else None
-            found: Direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0))), entry.guards
-        return found
+            made: Any = jax.device_put(np.int8(0))
+        return entry.run, self._program.parameters, entry.looks if entry.checks else None, made.__class__, entry.guards
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""

@@ -192,3 +192,21 @@ def test_pieces() -> None:
     context = bg.make_context(block)
     wanted = np.array(context(X))
     assert np.array_equal(context.run_into(context(X), X), wanted)
+
+
+def test_constants_and_arguments_among_the_results_stay() -> None:
+    constant = np.arange(1 << 15, dtype=np.float32)  # a parameter of the program
+
+    def block(b: bg.Builder) -> Any:
+        x = b.argument("x", bg.Float32, constant.shape)
+        k = b.constant("k", values=constant)
+        return {"given": x, "k": k, "sum": x + k}
+
+    context = bg.make_context(block)
+    x = jnp.ones(constant.shape, jnp.float32)
+    results = context(x)
+    for _ in range(3):
+        results = context.run_into(results, x)
+        for got, wanted in zip(context(x), (np.ones_like(constant), constant, constant + 1), strict=True):
+            assert np.array_equal(got, wanted)
+    assert not x.is_deleted()
