@@ -6,7 +6,6 @@ import itertools
 import os
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy import ndarray
@@ -18,6 +17,7 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
+from bnnsgraph.reuse import large_enough, memory, require_fit, several
 from bnnsgraph.running import INTO, PLAIN, Compilation, Cost, passed
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 from bnnsgraph.walking import checks
@@ -49,6 +49,7 @@ class Context(Inspection):
         super().__init__(graph)
         self._entries = self._runner.entries
         self._count = len(self._names)
+        self._large: int | None = None
         updated = [argument_of(value).name for value in graph.updates]
         fields = [*graph.result_names, *updated]
         self._returned = len(fields)
@@ -133,10 +134,11 @@ class Context(Inspection):
         >>> y
         Array([6., 8.], dtype=float32)
 
-        The arrays in ``results`` cannot be used afterwards, as JAX's donated arrays, also when the run fails. One that
-        ``np.asarray`` shows is left as it is, and its result gets new memory. A result that changes a part of a tensor, as
-        ``scatter`` does, is copied once more: for such state declare an in-out argument. Compiled when it is first used, beside
-        the program of a call.
+        The arrays in ``results`` cannot be used afterwards, as JAX's donated arrays. What NumPy shows of one stays as it is,
+        and its result gets new memory. On the CPU so do results of less than 32 MiB, which the C library keeps for the next by
+        itself: this is then a call, after which ``results`` are deleted. Otherwise a program of its own is compiled when it is
+        first used. A result that changes a part of a tensor, as ``scatter`` does, is copied once more there: for such state
+        declare an in-out argument.
 
         Args:
             results: what a call, or this, returned earlier, or other ``jax.Array`` of the outputs' shapes and dtypes, in
@@ -155,16 +157,21 @@ class Context(Inspection):
         """
         if results is None:
             return self(*args, **kwargs)
-        direct = self._runner.direct_into
-        if direct is not None and not kwargs and (self._package is None or type(results) is self._package):
-            run, parameters, _, kind, guards = direct
-            given = (results,) if self._package is None else results[: len(self.graph.results)]
-            arrays = (*given, *args)
-            if {kind} == set(map(type, arrays)) and len(set(map(id, arrays))) == len(arrays):
-                with suppress(NotPreparedError, TypeError, ValueError, AttributeError):
-                    if not any(array.is_deleted() for array in given) and all(guard(args) for guard in guards):
-                        return self._packed(run(*given, *parameters, *args))
-        return self._call(args, kwargs, results)
+        arrays = (*args, *kwargs.values())
+        if any(map(is_tracer, (*several(results), *arrays))):  # a transformation decides about memory by itself
+            return self.function(*args, **kwargs)
+        given = memory(self.graph, results, arrays)
+        if self._large is None:
+            self._large = large_enough(self.graph)
+        if any(array.nbytes >= self._large for array in given):
+            return self._call(args, kwargs, results)
+        new = self(*args, **kwargs)
+        made: Sequence[Any] = (new,) if self._package is None else new
+        for name, array, value, wanted in zip(self.graph.result_names, given, self.graph.results, made, strict=False):
+            require_fit(name, array, value.spec.with_shape(wanted.shape))
+        for array in given if not any(map(is_tracer, made)) else ():
+            array.delete()
+        return new
 
     def _packed(self, values: Sequence[Any]) -> Any:
         return values[0] if self._package is None else self._package(*values[: self._returned])

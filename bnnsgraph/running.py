@@ -15,7 +15,7 @@ from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.guards import Look, first_failed, guards
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement, platform
-from bnnsgraph.reuse import memory
+from bnnsgraph.reuse import fitting_memory
 from bnnsgraph.spec import Shape, TensorSpec, element_count, format_shape, is_static
 from bnnsgraph.walking import Outcome, checks
 from bnnsgraph.xla import jax, jnp
@@ -132,7 +132,6 @@ class Runner:
         self.entries: dict[Any, Entry] = {}
         self.compilations: list[Compilation] = []
         self.direct: Direct | None = None
-        self.direct_into: Direct | None = None
         self._check_finite = False
         self._lock = threading.Lock()
         self._pending: dict[Any, Future[Entry]] = {}
@@ -156,18 +155,16 @@ class Runner:
         self._shorten()
 
     def _shorten(self) -> None:
-        """Find out whether there are direct ways."""
-        self.direct, self.direct_into = self._direct(PLAIN), self._direct(INTO)
-
-    def _direct(self, variant: Variant) -> Direct | None:
+        """Find out whether there is a direct way."""
+        self.direct = None
         if not self._plain or self._check_finite or not self.graph.is_static or self._program is None:
-            return None
-        entry = next((entry for entry in self.entries.values() if entry.variant == variant), None)
-        if entry is None or entry.check is not None or (entry.checks and (variant.into or platform(self.graph) != "cpu")):
-            return None  # a check that fails is made again on the long way, which has no memory left to run into
+            return
+        entry = next((entry for entry in self.entries.values() if entry.variant == PLAIN), None)
+        if entry is None or entry.check is not None or (entry.checks and platform(self.graph) != "cpu"):
+            return
         with jax.ensure_compile_time_eval():
-            made: Any = jax.device_put(np.int8(0))
-        return entry.run, self._program.parameters, entry.looks if entry.checks else None, made.__class__, entry.guards
+            looks = entry.looks if entry.checks else None
+            self.direct = entry.run, self._program.parameters, looks, type(jax.device_put(np.int8(0))), entry.guards
 
     def placed(self) -> Program:
         """The program with its large constants on the device."""
@@ -299,7 +296,7 @@ class Runner:
         program = self._program or self.placed()
         if entry.guards and not all(guard(arrays) for guard in entry.guards):
             entry = self._unguarded(entry, arrays)
-        spare = memory(self.graph, entry.outputs, results, arrays) if entry.variant.into else ()
+        spare = fitting_memory(self.graph, entry.outputs, results, arrays) if entry.variant.into else ()
         if self._plain and not self._check_finite and entry.check is None:  # the short way: a call costs microseconds
             values = entry.run(*spare, *program.parameters, *arrays)
             if entry.checks and (failure := scalar(values[-1], entry.looks)):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bnnsgraph as bg
-from bnnsgraph import guards
+from bnnsgraph import guards, reuse
 from bnnsgraph.running import INTO, PLAIN, Entry
 
 RNG = np.random.default_rng(5)
@@ -320,7 +320,8 @@ def test_options_and_copies(option: dict[str, Any]) -> None:
         assert np.array_equal(result, TABLE[numbers])
 
 
-def test_results_into_memory() -> None:
+def test_results_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "CLEARED", 0)
     context = make(gather, (COUNT,), bg.Int32)
     numbers = inside((COUNT,), (100,), np.int32)
     y = context(TABLE, numbers)

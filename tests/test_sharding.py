@@ -95,6 +95,7 @@ def check_results_into_memory() -> None:
     for shardings in ({"table": P("x"), "rows": P("x")}, {"table": P("x")}):
         context = spread(argument_rows, shardings)
         rows = np.arange(16, dtype=np.int32) * 4
+        context._large = 0  # as if the results were large
         result = context(TABLE, rows)
         for step in range(3):
             before, result = result, context.run_into(result, TABLE + step, rows)

@@ -27,10 +27,11 @@ Every table compares programs that were run side by side, in one process, on the
 equal and after a warm-up. They take turns in rounds, each turn with a first call that does not count; a figure is the median of
 the rounds, in parentheses the quartiles.
 Ratios are taken round by round: our time divided by theirs, so that less than 1 is faster. NumPy's gathers, ONNX Runtime and
-OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays, and `run_into` writes into the memory
-of the result before. `bnnsgraph` checks run-time indices, "unchecked" trusts them, and so do `jax.jit`, written by hand, and
-OpenVINO. OpenVINO runs in float32. `{limit}` copies the output once, which is the limit and not a peer. `torch.compile`, which
-runs a C++ compiler for every program, and Core AI's runtime, where it has the operation, take part with `--slow-peers`.
+OpenVINO write into the same memory at each call; JAX, PyTorch and we return new arrays, and where a result has 32 MiB,
+`run_into` writes into the memory of the one before. `bnnsgraph` checks run-time indices, "unchecked" trusts them, and so do
+`jax.jit`, written by hand, and OpenVINO. OpenVINO runs in float32. `{limit}` copies the output once, which is the limit and not
+a peer. `torch.compile`, which runs a C++ compiler for every program, and Core AI's runtime, where it has the operation, take
+part with `--slow-peers`.
 
 Three costs stand beside the work itself. A call of JAX takes some ten microseconds, as much as NumPy takes for a gather of
 a few thousand numbers. From a thousand operations of arithmetic on, JAX hands a program to another thread, which has to be
