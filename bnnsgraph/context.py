@@ -17,7 +17,7 @@ from bnnsgraph.files import write_atomically
 from bnnsgraph.graph import Graph, argument_of
 from bnnsgraph.inspecting import Inspection
 from bnnsgraph.options import CompileOptions
-from bnnsgraph.reuse import large_enough, memory, require_fit, several
+from bnnsgraph.reuse import large_enough, memory, require_fits, several
 from bnnsgraph.running import INTO, PLAIN, Compilation, Cost, passed
 from bnnsgraph.spec import Shape, as_integer, bind_shape, is_static
 from bnnsgraph.walking import checks
@@ -49,7 +49,6 @@ class Context(Inspection):
         super().__init__(graph)
         self._entries = self._runner.entries
         self._count = len(self._names)
-        self._large: int | None = None
         updated = [argument_of(value).name for value in graph.updates]
         fields = [*graph.result_names, *updated]
         self._returned = len(fields)
@@ -97,10 +96,10 @@ class Context(Inspection):
                     pass  # among others, values that a transformation around the call traces
         return self._call(args, kwargs)
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], results: Any = None) -> Any:
-        """The long way of a call, which is right for all; into ``results`` if there are any."""
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], spare: Sequence[Any] = ()) -> Any:
+        """The long way of a call, which is right for all; into the arrays ``spare`` if there are any."""
         arrays = args if not kwargs and len(args) == self._count else self._runner.arrange(args, kwargs)
-        variant = PLAIN if results is None else INTO
+        variant = INTO if spare else PLAIN
         try:
             entry = self._entries.get((variant, *[(array.shape, array.dtype) for array in arrays]))
         except (AttributeError, TypeError):
@@ -109,17 +108,17 @@ class Context(Inspection):
             arrays = [self._runner.convert(index, array) for index, array in enumerate(arrays)]
             if any(is_tracer(array) for array in arrays):
                 return self.function(*arrays)
-            reason = "first run with these sizes" if results is None else "first run into arrays of these sizes"
+            reason = "first run into arrays of these sizes" if spare else "first run with these sizes"
             entry = self._runner.prepare([array.shape for array in arrays], reason, variant)
         try:
-            return self._packed(self._runner.run(entry, arrays, results))
+            return self._packed(self._runner.run(entry, arrays, spare))
         except Exception as error:  # looked into here, as it costs time
             if any(map(is_tracer, arrays)) or is_tracer(jnp.zeros(())):  # a trace cannot stop at a check
                 return self.function(*arrays)
             if not isinstance(error, NotPreparedError):
                 raise
         arrays = [self._runner.convert(index, array) for index, array in enumerate(arrays)]  # without weak types
-        return self._packed(self._runner.run(entry, arrays, results))
+        return self._packed(self._runner.run(entry, arrays, spare))
 
     def run_into(self, results: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run, and write the results into the memory of earlier ones. Not in Apple's builder; see :meth:`execute_function`.
@@ -161,14 +160,13 @@ class Context(Inspection):
         if any(map(is_tracer, (*several(results), *arrays))):  # a transformation decides about memory by itself
             return self.function(*args, **kwargs)
         given = memory(self.graph, results, arrays)
-        if self._large is None:
-            self._large = large_enough(self.graph)
-        if any(array.nbytes >= self._large for array in given):
-            return self._call(args, kwargs, results)
+        large = large_enough(self.graph)
+        if any(array.nbytes >= large for array in given):
+            return self._call(args, kwargs, given)
         new = self(*args, **kwargs)
         made: Sequence[Any] = (new,) if self._package is None else new
-        for name, array, value, wanted in zip(self.graph.result_names, given, self.graph.results, made, strict=False):
-            require_fit(name, array, value.spec.with_shape(wanted.shape))
+        specs = [value.spec.with_shape(array.shape) for value, array in zip(self.graph.results, made, strict=False)]
+        require_fits(self.graph, specs, given)
         for array in given if not any(map(is_tracer, made)) else ():
             array.delete()
         return new

@@ -61,9 +61,7 @@ def memory(graph: Graph, results: Any, arrays: Sequence[Any]) -> list[Any]:
     return found
 
 
-def fitting_memory(graph: Graph, outputs: Sequence[TensorSpec], results: Any, arrays: Sequence[Any]) -> list[Any]:
-    """The same for ``outputs``, as the program takes it."""
-    found = memory(graph, results, arrays)
-    for name, array, spec in zip(graph.result_names, found, outputs, strict=True):
+def require_fits(graph: Graph, specs: Sequence[TensorSpec], arrays: Sequence[Any]) -> None:
+    """The same for every output."""
+    for name, array, spec in zip(graph.result_names, arrays, specs, strict=True):
         require_fit(name, array, spec)
-    return [array.astype(array.dtype) if array.weak_type else array for array in found]

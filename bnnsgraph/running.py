@@ -15,7 +15,7 @@ from bnnsgraph.graph import Argument, CheckedOp, Graph, Node, Value
 from bnnsgraph.guards import Look, first_failed, guards
 from bnnsgraph.handle import convert
 from bnnsgraph.placement import placement, platform
-from bnnsgraph.reuse import fitting_memory
+from bnnsgraph.reuse import require_fits
 from bnnsgraph.spec import Shape, TensorSpec, element_count, format_shape, is_static
 from bnnsgraph.walking import Outcome, checks
 from bnnsgraph.xla import jax, jnp
@@ -288,15 +288,17 @@ class Runner:
         )
         return Cost(analysis.get("flops", 0.0), analysis.get("bytes accessed", 0.0), peak)
 
-    def run(self, entry: Entry, arrays: Sequence[Any], results: Any = None) -> Sequence[Any]:
+    def run(self, entry: Entry, arrays: Sequence[Any], spare: Sequence[Any] = ()) -> Sequence[Any]:
         """The results and updates of one run, and what is left of its checks; one that failed raises and hands out nothing.
 
-        ``results``: what the results are written into, for an entry that does so.
+        ``spare``: the arrays that the results are written into, for an entry that does so.
         """
         program = self._program or self.placed()
         if entry.guards and not all(guard(arrays) for guard in entry.guards):
             entry = self._unguarded(entry, arrays)
-        spare = fitting_memory(self.graph, entry.outputs, results, arrays) if entry.variant.into else ()
+        if spare:
+            require_fits(self.graph, entry.outputs, spare)
+            spare = [array.astype(array.dtype) if array.weak_type else array for array in spare]
         if self._plain and not self._check_finite and entry.check is None:  # the short way: a call costs microseconds
             values = entry.run(*spare, *program.parameters, *arrays)
             if entry.checks and (failure := scalar(values[-1], entry.looks)):

@@ -16,6 +16,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import bnnsgraph as bg
+from bnnsgraph import reuse
 from bnnsgraph.dtypes import as_dtype
 from tests.benchmarks.collectives import Collective, collectives, compiled_text
 from tests.benchmarks.scaling import figures
@@ -95,10 +96,12 @@ def check_results_into_memory() -> None:
     for shardings in ({"table": P("x"), "rows": P("x")}, {"table": P("x")}):
         context = spread(argument_rows, shardings)
         rows = np.arange(16, dtype=np.int32) * 4
-        context._large = 0  # as if the results were large
         result = context(TABLE, rows)
         for step in range(3):
-            before, result = result, context.run_into(result, TABLE + step, rows)
+            before = result
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(reuse, "CLEARED", 0)  # as if the results were large
+                result = context.run_into(before, TABLE + step, rows)
             assert before.is_deleted()
             assert np.array_equal(np.array(result), TABLE[rows] + step)
 
